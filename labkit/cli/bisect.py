@@ -17,8 +17,7 @@ from typing import Any
 import typer
 from packaging.requirements import InvalidRequirement, Requirement
 
-from labkit.cli.common import Json
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, parameter, typed_options
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.kinds import Checked, Many, Switch, Unfit
 from labkit.core.options import Options, option, options_of, with_arguments

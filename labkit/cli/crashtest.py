@@ -17,8 +17,7 @@ import typer
 from rich.console import Console
 
 from labkit.cli import Stopped
-from labkit.cli.common import Json
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, parameter, typed_options
 from labkit.core.errors import InvalidInput
 from labkit.core.options import with_arguments
 from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, names_subject, owner, requested

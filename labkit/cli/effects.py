@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labkit.cli.common import Json, Out
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, Out, parameter, typed_options
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.kinds import Amount, Many, Text
 from labkit.core.options import Options, option, options_of, with_arguments

@@ -17,8 +17,7 @@ import psutil
 import typer
 from rich.console import Console
 
-from labkit.cli.common import Json
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, parameter, typed_options
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Many, Number, Switch, Text

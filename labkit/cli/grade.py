@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labkit.cli.common import Json, need_grader
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, need_grader, parameter, typed_options
 from labkit.core.options import options_of, with_arguments
 from labkit.host.processes.own_python import check_python_path
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labkit.cli.common import Json
-from labkit.cli.options import parameter, typed_options
+from labkit.cli.common import Json, parameter, typed_options
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Many, Switch, Text
 from labkit.core.options import Options, option, options_of, with_arguments

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from labkit.cli.common import Json
 from labkit.cli.explore import print_violations
 from labkit.cli.tables import show, table
-from labkit.cli.trace_file import read_trace
+from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
 from labkit.sim.explore import Violation, violations
 from labkit.sim.readers import reader_account
 from labkit.sim.scenarios import every, facts, find, say
-from labkit.sim.trace import Replay, Trace, blueprint, parse
+from labkit.sim.trace import MAX_TEXT, Replay, Trace, blueprint, parse, trace_from_json
 from labkit.sim.trace import replay as walk
 
 
@@ -111,3 +112,40 @@ def _list_scenarios(as_json: bool) -> int:
         "simulator has a scenario of that name."
     )
     return 0
+
+
+class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of a JSON file with a trace (the actions of one simulated run), as `Trace.to_json` returns it."""
+
+    model: str
+    version: int
+    parameters: dict[str, int | bool | str]
+    actions: list[str]
+
+
+_trace_decoder = msgspec.json.Decoder(TraceFile)
+
+
+def read_trace(path: Path) -> Trace:
+    """Return the trace (the actions of one simulated run) in a file, as JSON or text. Raises `InvalidInput`."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_TEXT + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); name a file that contains a trace.") from None
+    if len(raw) > MAX_TEXT:
+        raise InvalidInput(f"{path}: this file has more than {MAX_TEXT} bytes; shorten the trace to fewer steps.")
+    try:
+        return _trace(raw)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+
+
+def _trace(raw: bytes) -> Trace:
+    try:
+        if not raw.lstrip().startswith(b"{"):
+            return parse(raw.decode("utf-8"))
+        plain = _trace_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"this is not a complete trace ({error}); save it again.") from None
+    return trace_from_json(plain.model, plain.version, plain.parameters, plain.actions)

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from labkit.cli.common import Json, Out
-from labkit.cli.options import is_typed, parameter
+from labkit.cli.common import Json, Out, is_typed, parameter
 from labkit.core.errors import InvalidInput
 from labkit.core.options import options_of, with_arguments
 from labkit.core.verdict import Guarantee, satisfies

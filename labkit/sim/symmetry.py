@@ -12,21 +12,20 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, Violation
-from labkit.sim.model import Action, Model, Property, StateT
+from labkit.sim.model import Action, Model, StateT
+from labkit.sim.overlay import Overlay
 from labkit.sim.walk import Replay
 
 
-class Quotient(Model[StateT]):
+class Quotient(Overlay[StateT]):
     """A wrapper of a simulator that treats states as one if they differ only in the order of equal processes.
 
     So a search has fewer states to visit. Raises `InvalidInput` for a simulator without equal processes.
     """
 
     def __init__(self, model: Model[StateT]) -> None:
-        super().__init__(model.values)
+        super().__init__(model)
         self.model = model
-        self.name, self.version = model.name, model.version
-        self.parameters, self.row = model.parameters, model.row
         if not model.seats(model.initial()):
             raise InvalidInput(
                 f"{model.name} with --symmetry: this simulator has no interchangeable processes; leave --symmetry out."
@@ -57,15 +56,6 @@ class Quotient(Model[StateT]):
 
     def apply(self, state: StateT, action: Action) -> StateT:
         return self.shown(self.model.apply(state, action))
-
-    def properties(self) -> Sequence[Property[StateT]]:
-        return self.model.properties()
-
-    def text(self, state: StateT) -> str:
-        return self.model.text(state)
-
-    def sentence(self, action: Action) -> str:
-        return self.model.sentence(action)
 
     def in_full(self, exploration: Exploration) -> Exploration:
         """Translate traces and reasons in the result of a search of this simulator into those of the wrapped one."""

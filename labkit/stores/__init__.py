@@ -3,8 +3,8 @@
 A store's module is imported only when somebody opens the store, so importing this module needs no client library.
 """
 
-from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from labkit.core.errors import InvalidInput
@@ -20,37 +20,13 @@ class StoreClass(Protocol):
     def __call__(self, location: Path, /) -> Store: ...
 
 
-def _files() -> StoreClass:
-    from labkit.stores.files import FilesStore
-
-    return FilesStore
-
-
-def _sqlite() -> StoreClass:
-    from labkit.stores.sqlite import SQLiteStore
-
-    return SQLiteStore
-
-
-def _postgres() -> StoreClass:
-    from labkit.stores.postgres.store import PostgresStore
-
-    return PostgresStore
-
-
-def _kafka() -> StoreClass:
-    from labkit.stores.kafka.store import KafkaStore
-
-    return KafkaStore
-
-
-STORES: dict[str, Callable[[], StoreClass]] = {
-    "files": _files,
-    "sqlite": _sqlite,
-    "postgres": _postgres,
-    "kafka": _kafka,
+STORES: dict[str, str] = {
+    "files": "labkit.stores.files:FilesStore",
+    "sqlite": "labkit.stores.sqlite:SQLiteStore",
+    "postgres": "labkit.stores.postgres.store:PostgresStore",
+    "kafka": "labkit.stores.kafka.store:KafkaStore",
 }
-"""For each store's name, a function that imports its module and returns its class."""
+"""For each store's name, where its class is."""
 
 _LACKS: dict[Any, str] = {
     Appendable: "cannot append rows",
@@ -84,4 +60,5 @@ def capabilities(kind: str) -> frozenset[str]:
 def _class(kind: str) -> StoreClass:
     if kind not in STORES:
         raise InvalidInput(f"--store {kind}: unknown; {nearest(kind, list(STORES))}")
-    return STORES[kind]()
+    found: StoreClass = resolve_name(STORES[kind])
+    return found

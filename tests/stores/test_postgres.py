@@ -431,9 +431,11 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
 def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path) -> None:
     monkeypatch.delenv(addresses.POSTGRES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with closing(PostgresStore(place)) as store:
-        with pytest.raises(ServiceUnavailable, match="labkit services up postgres, or set LABKIT_POSTGRES"):
-            store.check("Appendable")
+    with (
+        closing(PostgresStore(place)) as store,
+        pytest.raises(ServiceUnavailable, match="labkit services up postgres, or set LABKIT_POSTGRES"),
+    ):
+        store.check("Appendable")
 
 
 # Settings and rights

@@ -92,12 +92,12 @@ def lose_the_store(patch: pytest.MonkeyPatch) -> None:
 
 
 def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
-    drop = rules.drop
+    drop = Delivery._drop
 
-    def lie(state: State, hop: int) -> State:
-        return rules.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
+    def lie(chain: Delivery, state: State, which: int) -> State:
+        return rules.acknowledge(drop(chain, state, which), which - 1, state.hops[which - 1].forward[0].name)
 
-    patch.setattr(rules, "drop", lie)
+    replace_effect(patch, Delivery, "drop", lie)
 
 
 MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {

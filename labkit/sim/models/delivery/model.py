@@ -74,27 +74,6 @@ def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
 
-def drop(state: State, hop: int) -> State:
-    """Return the state after the network has lost the next record on a link."""
-    return less(take(state, hop, remembers=False)[0], "drops")
-
-
-def drop_ack(state: State, hop: int) -> State:
-    """Return the state after the network has lost the next acknowledgement on a link."""
-    return less(take_acknowledgement(state, hop)[0], "drops")
-
-
-def duplicate(state: State, hop: int) -> State:
-    """Return the state after the network has duplicated the next record on a link and queued the copy last."""
-    return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
-
-
-def reorder(state: State, hop: int) -> State:
-    """Return the state after the second record on a network link has overtaken the first."""
-    (first, second, *rest), back, ids = state.hops[hop]
-    return less(_with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders")
-
-
 def cut(state: State, process: int) -> State:
     """Return the state after both connections of a process were closed, which loses their messages and known ids."""
     for hop in (process - 1, process):
@@ -351,16 +330,17 @@ class Delivery(Guards):
         return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
 
     def _drop(self, state: State, which: int) -> State:
-        return drop(state, which - 1)
+        return less(take(state, which - 1, remembers=False)[0], "drops")
 
     def _drop_ack(self, state: State, which: int) -> State:
-        return drop_ack(state, which)
+        return less(take_acknowledgement(state, which)[0], "drops")
 
     def _duplicate(self, state: State, which: int) -> State:
-        return duplicate(state, which - 1)
+        return less(send(state, which - 1, state.hops[which - 1].forward[0]), "duplicates")
 
     def _reorder(self, state: State, which: int) -> State:
-        return reorder(state, which - 1)
+        (first, second, *rest), back, ids = state.hops[which - 1]
+        return less(_with_hop(state, which - 1, Hop((second, first, *rest), back, ids)), "reorders")
 
     def properties(self) -> Sequence[Property[State]]:
         return claims(self.settings, self.text)

@@ -22,7 +22,6 @@ from labkit.sim.models.kafka_log.state import (
     Reader,
     ReadRecord,
     Settings,
-    Sight,
     Stage,
     fates,
     last_stable_offset,
@@ -192,14 +191,13 @@ def rows(
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
-        ReadRecord(position, fate_of[position] is Fate.OPEN and _is_undecided(coordinator, partition[position].name))
+        ReadRecord(
+            position,
+            fate_of[position] is Fate.OPEN and coordinator.log[partition[position].name].stage is Stage.ONGOING,
+        )
         for position in range(start, end_of(settings, which, partition))
         if fate_of[position] is not None and not (hides_aborted and fate_of[position] is Fate.ABORTED)
     )
-
-
-def _is_undecided(coordinator: Coordinator, name: int) -> bool:
-    return coordinator.log[name].stage is Stage.ONGOING
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
@@ -207,13 +205,3 @@ def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)
-
-
-def restarted(reader: Reader) -> Reader:
-    """Return the reader's state after a restart: it reads on from its stored positions."""
-    return Reader(reader.stored, is_up=True, positions=reader.stored)
-
-
-def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
-    """Add records of the partition `where` to those that a reader has received so far, and return the result."""
-    return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

@@ -27,11 +27,6 @@ def next_name(settings: Settings, job: Job) -> int:
     return 0 if settings.reuses_id else job.number + 1
 
 
-def begin(job: Job, handle: Handle) -> Job:
-    """Return the job's state after its producer has got an id and an epoch; the first record opens the transaction."""
-    return job._replace(current=handle, added=0)
-
-
 def can_write(settings: Settings, job: Job) -> bool:
     """Return whether the producer may write a record.
 
@@ -83,11 +78,6 @@ def complete(job: Job) -> Job:
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
     return job._replace(checkpoints=(*job.checkpoints, job.triggered), pending=(), triggered=None, due=(*job.due, *new))
-
-
-def lapse(job: Job) -> Job:
-    """Return the job's state after its running checkpoint has expired; transactions wait for the next checkpoint."""
-    return job._replace(triggered=None)
 
 
 def sent(job: Job, number: int) -> Job:
@@ -150,11 +140,6 @@ def may_send(settings: Settings, job: Job) -> bool:
     return not (settings.broken == "init_first" and job.to_fence)
 
 
-def fenced(job: Job) -> Job:
-    """Return the job's state after recovery has initialised the next transactional id, which aborts its transaction."""
-    return recovered(job._replace(to_fence=job.to_fence[1:]))
-
-
 def recovered(job: Job) -> Job:
     """Return the job's state, with the phase changed to running if its recovery has nothing left to do."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
@@ -167,8 +152,3 @@ def is_finished(settings: Settings, job: Job) -> bool:
     if job.phase is not Phase.RUNNING or job.offset < settings.records:
         return False
     return not (job.added or job.pending or job.triggered or job.due)
-
-
-def roll_back(job: Job) -> Job:
-    """Return the job's state after a person has removed its newest completed checkpoint."""
-    return job._replace(checkpoints=job.checkpoints[:-1])

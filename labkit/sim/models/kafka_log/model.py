@@ -87,7 +87,8 @@ class Broker(RuleModel[State]):
         reader, partition = state.readers[which], state.partitions[where]
         start, end = (reader.positions[where], kafka.end_of(self.settings, which, partition))
         more = kafka.rows(self.settings, which, state.coordinator, partition, start)
-        sight = kafka.extend_sight(state.sights[which], where, more)
+        sight = state.sights[which]
+        sight = (*sight[:where], (*sight[where], *more), *sight[where + 1 :])
         after = kafka.polled(self.settings, reader, where, end)
         return with_poll(state, which, after, sight)
 
@@ -96,7 +97,8 @@ class Broker(RuleModel[State]):
         return with_reader(state, which, reader._replace(stored=reader.positions))
 
     def _restart_reader(self, state: State, which: int) -> State:
-        return with_reader(state, which, kafka.restarted(state.readers[which]))
+        stored = state.readers[which].stored
+        return with_reader(state, which, Reader(stored, is_up=True, positions=stored))
 
     def _crash_coordinator(self, state: State, _: int) -> State:
         return with_coordinator(spent(state, "crashes"), kafka.die(self._protocol, state.coordinator))
@@ -290,7 +292,9 @@ class KafkaLog(Broker):
     def _fence(self, state: State, name: int) -> State:
         was_open = state.coordinator.log[name].stage is Stage.ONGOING
         state = with_coordinator(state, kafka.initialise(state.coordinator, name))
-        return state if was_open else with_job(state, work.fenced(state.job), 0)
+        if was_open:
+            return state
+        return with_job(state, work.recovered(state.job._replace(to_fence=state.job.to_fence[1:])), 0)
 
     def _begin(self, state: State, name: int) -> State:
         entry = kafka.entry_of(state.coordinator, name)
@@ -298,7 +302,7 @@ class KafkaLog(Broker):
         if entry is not None and entry.stage is Stage.ONGOING:
             return state
         handle = Handle(name, state.coordinator.log[name].epoch)
-        return with_job(state, work.begin(state.job, handle), state.since)
+        return with_job(state, state.job._replace(current=handle, added=0), state.since)
 
     def _write(self, state: State, _: int) -> State:
         after = self._written(state, state.job)
@@ -362,10 +366,11 @@ class KafkaLog(Broker):
         return self._send_commit(spent(state, "retries"), place)
 
     def _lapse(self, state: State, _: int) -> State:
-        return with_job(spent(state, "lapses"), work.lapse(state.job), state.since)
+        return with_job(spent(state, "lapses"), state.job._replace(triggered=None), state.since)
 
     def _roll_back(self, state: State, _: int) -> State:
-        return with_job(spent(state, "rollbacks"), work.roll_back(state.job), state.since)
+        job = state.job
+        return with_job(spent(state, "rollbacks"), job._replace(checkpoints=job.checkpoints[:-1]), state.since)
 
     def _replace_job(self, state: State, _: int) -> State:
         zombie = state.job
