@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def run(order: Order, tell: Tell) -> Done:
     _check_exercises(order, course)
     parts = shards.expanded(order.parts, order.out, alone=order.shard is None)
     seed = shards.seed_of(parts, course, order.seed)
-    with opened(order.out, course.name, seed, order.options) as output:
+    with opened(order.out, course.name, seed, order.options) as output, ExitStack() as ends:
         files = output.work / "files"
         files.mkdir()
         submissions = collect(order.given, course, files, order.deadline, order.out)
@@ -77,8 +77,15 @@ def run(order: Order, tell: Tell) -> Done:
             submissions = [one for one in submissions if order.shard.has(one)]
         taken_over = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
+        # They import their packages while this process prepares the sandboxes.
+        workers = [_WorkerProcess() for _ in range(min(len(todo), order.workers or cores()))]
+        for worker in workers:
+            ends.callback(worker.end)
         setting = _setting(order, course, output.seed, output.work) if todo else None
-        outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
+        outcomes = []
+        if setting is not None:
+            places = [_placed(setting, output.work, number) for number in range(len(workers))]
+            outcomes = _deal(todo, list(zip(workers, places, strict=True)), order, tell)
         drop_stray(order.out, submissions)
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
     unread = {records.file_name(one.key, one.notebook) for one in submissions if one.problem}
@@ -175,15 +182,14 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 
 
 def _deal(
-    todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell
+    todo: Sequence[Submission], workers: Sequence[tuple["_WorkerProcess", tasks.Setting]], order: Order, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Distribute the submissions `todo` to worker processes; return the outcome of each."""
+    """Distribute the submissions `todo` to `workers`, each with its setting; return the outcome of each."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
     results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = queue.SimpleQueue()
-    count = min(len(todo), order.workers or cores())
-    threads = [_WorkerThread(_placed(setting, work, number), waiting, results) for number in range(count)]
+    threads = [_WorkerThread(worker, setting, waiting, results) for worker, setting in workers]
     outcomes: list[tasks.SubmissionOutcome] = []
     try:
         for thread in threads:
@@ -194,7 +200,7 @@ def _deal(
                 waiting.put((one, tries + 1))
                 continue
             if outcome.error is not None:
-                outcome.graded = _write_failure(one, outcome.error, setting, order)
+                outcome.graded = _write_failure(one, outcome.error, workers[0][1], order)
             outcomes.append(outcome)
             tell(len(outcomes), len(todo), outcome.name)
     finally:
@@ -222,19 +228,36 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
     return record.graded()
 
 
+class _WorkerProcess:
+    """A started worker process, and the connection to it, until `end`."""
+
+    def __init__(self) -> None:
+        self.connection, child_end = socket.socketpair()
+        self.process = subprocess.Popen(
+            own_python("-m", "labkit.grading.worker"), stdin=child_end.fileno(), stdout=subprocess.DEVNULL
+        )
+        child_end.close()
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+
+
 class _WorkerThread(threading.Thread):
     """A thread that drives one worker process: sends it submissions, waits for outcomes, and replaces it if it dies."""
 
     def __init__(
         self,
+        worker: _WorkerProcess,
         setting: tasks.Setting,
         waiting: "queue.SimpleQueue[tuple[Submission, int]]",
         results: "queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]]",
     ) -> None:
         super().__init__(daemon=True)
         self._setting, self._waiting, self._done = setting, waiting, results
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: socket.socket | None = None
+        self._process: _WorkerProcess | None = worker
+        self._has_setting = False
         self._stopped = False
 
     def run(self) -> None:
@@ -262,34 +285,27 @@ class _WorkerThread(threading.Thread):
         return outcome
 
     def _worker(self) -> socket.socket:
-        if self._connection is None:
-            self._connection, child_end = socket.socketpair()
-            self._process = subprocess.Popen(
-                own_python("-m", "labkit.grading.worker"), stdin=child_end.fileno(), stdout=subprocess.DEVNULL
-            )
-            child_end.close()
-            send(self._connection, tasks.encode(self._setting))
-        return self._connection
+        if self._process is None:
+            self._process, self._has_setting = _WorkerProcess(), False
+        if not self._has_setting:
+            send(self._process.connection, tasks.encode(self._setting))
+            self._has_setting = True
+        return self._process.connection
 
     def stop(self) -> None:
         """End the worker process and its sandbox, even while it is grading."""
         self._stopped = True
-        if self._connection is not None:
+        if (worker := self._process) is not None:
             with suppress(OSError):
-                self._connection.shutdown(socket.SHUT_RDWR)
-        if self._process is not None:
+                worker.connection.shutdown(socket.SHUT_RDWR)
             try:
-                self._process.wait(0.5)
+                worker.process.wait(0.5)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                worker.process.kill()
         self.join(10)
         self._end()
 
     def _end(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            self._process.end()
             self._process = None

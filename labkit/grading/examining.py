@@ -240,9 +240,12 @@ def _need_start(ended: RunEnd) -> None:
 
 def _question_order(exercise: Exercise) -> int:
     """Return a sort key for exercises: 0 for free texts, 1 for constants, 2 for functions."""
-    if exercise.by_hand:
-        return 0
-    return 1 if exercise.kind in {Kind.PREDICT, Kind.EXPLAIN} else 2
+    return 2 if is_function(exercise) else 0 if exercise.by_hand else 1
+
+
+def is_function(exercise: Exercise) -> bool:
+    """Return whether the answer to an exercise is a function, which the judge calls."""
+    return not exercise.by_hand and exercise.kind not in {Kind.PREDICT, Kind.EXPLAIN}
 
 
 def _at_length(how: str, limits: Limits) -> str:

@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -20,7 +21,7 @@ from labkit import __version__
 from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
-from labkit.grading.examining import Examination, unattempted
+from labkit.grading.examining import Examination, is_function, unattempted
 from labkit.grading.explaining import explain
 from labkit.grading.marking import failed, hand_over, not_attempted, not_graded
 from labkit.grading.outputs import earlier
@@ -123,6 +124,7 @@ class Grader:
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted and not kept:
             record.notes.append("It contains no answer.")
+        self._start_processes(prepared.attempted)
         examination = Examination(
             prepared, self._variants, self.sandbox, self.setting.patience, self._spark, self._restarted
         )
@@ -163,12 +165,17 @@ class Grader:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The process that forks this worker's sandboxes; the first access starts it."""
+        """The process that forks this worker's sandboxes; the first access starts it in the background."""
         return self._salted(0)
 
     def _restarted(self) -> Sandbox:
         """Return a second process that forks sandboxes, with another seed for Python's hashes of strings."""
         return self._salted(1)
+
+    def _start_processes(self, attempted: Sequence[Exercise]) -> None:
+        """Start what these exercises need, side by side, although the second process is used only after the judging."""
+        for number in range(2 if any(map(is_function, attempted)) else 0):
+            self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
         if number not in self._sandboxes:
@@ -200,7 +207,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
         submission.sha256,
         setting.seed,
         course.digest,
-        versions(),
+        dict(versions()),
         Isolation(setting.level.value, setting.missing),
         notes=list(submission.notes),
         late=submission.late,
@@ -219,6 +226,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
     )
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of labkit, Python and the packages on which a grade may depend, by name."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}

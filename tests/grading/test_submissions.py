@@ -270,7 +270,7 @@ BAD = {
     "not_json": ("this is my essay", "It is not a notebook"),
     "cut_off": (GOOD[:300], "It ends in the middle"),
     "a_list": ("[]", "It is not a notebook"),
-    "old_format": (json.dumps({"nbformat": 2, "worksheets": []}), "format 4"),
+    "old_format": (json.dumps({"nbformat": 2, "worksheets": []}), "format 3 or 4"),
     "deep": ('{"cells":' + "[" * 200_000, "It is not a notebook"),
     "deep_metadata": ('{"nbformat":4,"cells":[],"metadata":' + '{"a":' * 100_000 + "1" + "}" * 100_001, "not"),
     "many_cells": (cells_of(100_000), "at most 1,000"),

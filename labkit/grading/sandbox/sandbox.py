@@ -57,7 +57,8 @@ class RunEnd(NamedTuple):
 class Sandbox:
     """The fork server: a process that forks sandboxes, one at a time, until `close`.
 
-    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). Raises `GradingError` if it does not start.
+    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). The process starts in the background; only the
+    first run waits for it, and raises `GradingError` if it does not start.
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:
@@ -73,6 +74,11 @@ class Sandbox:
             start_new_session=True,
         )
         child_end.close()
+        self._is_ready = False
+
+    def _wait_until_ready(self) -> None:
+        if self._is_ready:
+            return
         try:
             receive(self._control, 1000, time.monotonic() + START_SECONDS)
         except FrameError as error:
@@ -83,6 +89,7 @@ class Sandbox:
             raise GradingError(
                 f"The process that runs notebooks did not start: {lines[-1] if lines else error}."
             ) from None
+        self._is_ready = True
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
@@ -91,6 +98,7 @@ class Sandbox:
         `names` are the Python names of the learner's answers, and the yielded run has a connection to each in
         `answers`. `deadline` is in seconds of `time.monotonic`.
         """
+        self._wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home, salt=self._salt))
@@ -126,6 +134,8 @@ class Sandbox:
     def close(self) -> None:
         """End the process that forks sandboxes, and its sandbox if there is one."""
         self._control.close()
+        if not self._is_ready:  # so there is no sandbox, and nothing to wait for
+            self._server.kill()
         try:
             self._server.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -27,6 +27,8 @@ MOST_CHARACTERS = 60_000
 """The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
 _SURELY_SMALL = 2_000
 """A count of values and characters that always fits into `MOST_CHARACTERS`: each takes at most 28 characters."""
+_SMALL = 100
+"""The largest number of characters or values of an answer that is copied without being counted."""
 _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
 
 
@@ -47,6 +49,10 @@ def plain(value: object) -> Plain:
     values, for other types, for more nesting levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more
     than `MOST_CHARACTERS` as JSON. If a method of the learner's own type raises an error, that error is passed on.
     """
+    if _is_small(value):
+        return cast("Plain", value)
+    if type(value) is list and len(value) <= _SMALL and all(map(_is_small, value)):
+        return value.copy()
     reader = _Reader()
     copy = reader.read(value, 0)
     if reader.open and reader.open == reader.leaves:
@@ -56,6 +62,19 @@ def plain(value: object) -> Plain:
     if reader.size > _SURELY_SMALL and len(json.dumps(copy)) > MOST_CHARACTERS:
         raise NotPlain(_TOO_LARGE)
     return copy
+
+
+def _is_small(value: object) -> bool:
+    """Return whether a value is surely plain as it is: a short text of ASCII, a whole number, a truth value, or None.
+
+    Nearly all answers consist of such values, and a judge asks for thousands.
+    """
+    kind = type(value)
+    if kind is str:
+        return len(value) <= _SMALL and value.isascii()  # type: ignore[arg-type, attr-defined]
+    if kind is int:
+        return -LARGEST < value < LARGEST  # type: ignore[operator]
+    return kind is bool or value is None
 
 
 def listed(value: object) -> object:

@@ -44,7 +44,7 @@ class Receiver:
     """Receives messages from a connection and reads ahead, so that one system call fetches many small messages."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._ahead = connection, bytearray()
+        self._connection, self._ahead, self._at = connection, b"", 0
 
     def receive(self, most: int, deadline: float | None = None) -> bytes:
         """Return the next message. Raises `FrameError` if it is longer than `most` bytes, late or incomplete."""
@@ -53,11 +53,13 @@ class Receiver:
         return self._take(length, deadline)
 
     def _take(self, count: int, deadline: float | None) -> bytes:
-        while len(self._ahead) < count:
-            self._ahead += _some(self._connection, _MOST_READ, deadline)
-        taken = bytes(self._ahead[:count])
-        del self._ahead[:count]
-        return taken
+        if len(self._ahead) - self._at < count:
+            parts = bytearray(self._ahead[self._at :])
+            while len(parts) < count:
+                parts += _some(self._connection, _MOST_READ, deadline)
+            self._ahead, self._at = bytes(parts), 0
+        self._at += count
+        return self._ahead[self._at - count : self._at]
 
 
 def _exactly(connection: socket.socket, count: int, deadline: float | None) -> bytes:

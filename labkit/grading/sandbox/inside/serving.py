@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from IPython import get_ipython
-
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import NotPlain, listed, plain
@@ -47,12 +45,21 @@ def keep(name: str) -> None:
     """Store the present value of the variable `name` of the learner; later questions about it are answered with this
     value.
     """
-    _kept[name] = get_ipython().user_ns.get(name, _MISSING)
+    _kept[name] = _names().get(name, _MISSING)
+
+
+def _names() -> dict[str, Any]:
+    """Return the variables of the notebook."""
+    # Imported here, because the grader's own processes import this module without needing IPython.
+    from IPython import get_ipython
+
+    names: dict[str, Any] = get_ipython().user_ns
+    return names
 
 
 def serve() -> None:
     """Answer the grader's questions, one exercise after the other, until the grader has closed every connection."""
-    names: dict[str, Any] = get_ipython().user_ns
+    names = _names()
     for name, connection in connections:
         dead, alive = os.pipe()
         pid = os.fork()
