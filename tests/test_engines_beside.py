@@ -44,8 +44,8 @@ def test_the_picture_says_where_it_was_killed_only_when_asked() -> None:
     assert shown == (
         "Flink, file sink: rows, unseen > [done] > \u2717 rows\nKafka, offsets in transaction: \u2717 [rows + offsets]"
     )
-    assert lab.engines(killed=True).svg().count(">killed<") == 5
-    assert lab.engines().svg().count(">killed<") == 0
+    assert lab.engines(killed=True).html().count(">killed<") == 5
+    assert lab.engines().html().count(">killed<") == 0
 
 
 def test_a_lane_is_drawn_with_its_words_escaped() -> None:

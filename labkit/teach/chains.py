@@ -16,6 +16,7 @@ from labkit.sim.chains import Chain
 from labkit.sim.explore import explore
 from labkit.sim.trace import make, replay
 from labkit.teach.results import Search
+from labkit.view.card import Shown
 from labkit.view.grid import Grid, Name, Square
 
 __all__ = ["Chains", "chains"]
@@ -32,7 +33,7 @@ ON_A_SOCKET = ("append", "two_phase")
 """The sinks that notebook 07 runs with Spark's socket source."""
 
 
-class Chains:
+class Chains(Shown):
     """For every chain (source, engine, sink) the result of a search of all its simulated schedules, and its guarantee.
 
     `chains["log", "log-then-commit", "wal"]` returns the search result of one chain.
@@ -55,10 +56,8 @@ class Chains:
     def __str__(self) -> str:
         return str(self.grid)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        return self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
+    def html(self) -> str:
+        return self.grid.html()
 
 
 @cache

@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 from labkit.core.errors import InvalidInput
 from labkit.core.moments import spoken
 from labkit.core.verdict import Guarantee
-from labkit.core.words import columns, nearest
+from labkit.core.words import nearest
 from labkit.runs.outcome import Outcome
 from labkit.sim.scenarios import Fact
 from labkit.teach.results import Search, Walk
 from labkit.teach.server_outcomes import CopyOutcome, ShopOutcome
 from labkit.view import verdict_parts
-from labkit.view.card import BAD, Card, Cell, bundle, table
+from labkit.view.card import BAD, Cell, Tabled
 
 Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome
 """What can be compared: runs, simulated runs, searches, and what was done by hand on a real server."""
@@ -20,11 +20,13 @@ Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome
 BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
 
 
-class Comparison:
+class Comparison(Tabled):
     """A table with one row for each result of a run or of a search.
 
     For a run it shows the verdict; for a search of all schedules, the properties that some schedule violates.
     """
+
+    title = "Side by side"
 
     def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
@@ -37,19 +39,12 @@ class Comparison:
         """The column names of all rows, without repetition, in the order of their first appearance."""
         return list(dict.fromkeys(name for row in self.rows.values() for name in row))
 
-    def _words(self, row: Mapping[str, str]) -> Iterable[str]:
-        return (row.get(name, "-") for name in self.columns)
+    def _head(self) -> Sequence[str]:
+        return "", *self.columns
 
-    def html(self) -> str:
-        """Return the table as HTML."""
-        rows = [
-            (
-                spoken(name),
-                *(self._cell(name, column, text) for column, text in zip(self.columns, self._words(row), strict=True)),
-            )
-            for name, row in self.rows.items()
-        ]
-        return Card("", table(("", *self.columns), rows), title="Side by side", plain=()).html()
+    def _rows(self) -> Iterable[Sequence[str | Cell]]:
+        for name, row in self.rows.items():
+            yield spoken(name), *(self._cell(name, column, row.get(column, "-")) for column in self.columns)
 
     def _cell(self, name: str, column: str, text: str) -> str | Cell:
         if column == "guarantee":
@@ -57,15 +52,6 @@ class Comparison:
             return Cell(text, verdict_parts.tone(guarantee)) if guarantee is not None else text
         is_bad = column in {"lost", "twice", "jumps back"} and text not in {"0", "-"}
         return Cell(text, BAD) if is_bad or (column == "broken" and text != "nothing") else text
-
-    def __str__(self) -> str:
-        return columns([("", *self.columns), *((spoken(name), *self._words(row)) for name, row in self.rows.items())])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        plain = Card("", plain=str(self).splitlines())
-        return bundle(self.html(), str(plain))
 
 
 def _guarantee(result: Result) -> Guarantee | None:

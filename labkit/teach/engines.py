@@ -5,19 +5,18 @@ writes come from recordings that are shipped with the lab. Only the Kafka client
 requires nothing but a broker; the results for other engines, or without a broker, are recorded and say so.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.core.words import columns, nearest
+from labkit.core.words import nearest
 from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import AtomicWrite, Orders, meaning
 from labkit.crashtest.engines import kept, pipelines
 from labkit.host.syscalls.support import supported
 from labkit.sim.writes import Write
-from labkit.view.card import BAD, Card, Cell, Html, para, table
+from labkit.view.card import BAD, Cell, Html, Shown, Tabled, para
 from labkit.view.lanes import Lane, Stage, picture, text
 
 __all__ = ["Engines", "Kills", "engines", "kill_engines"]
@@ -100,7 +99,7 @@ def stage(write: AtomicWrite) -> Stage:
     return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in write.writes)
 
 
-class Engines:
+class Engines(Shown):
     """A picture of the writes that each engine makes in one step (a batch or a checkpoint).
 
     It is drawn from recorded runs that come with labkit. With `killed`, the picture also marks the write before which
@@ -119,14 +118,9 @@ class Engines:
     def __str__(self) -> str:
         return text(self.lanes)
 
-    __repr__ = __str__
-
-    def svg(self) -> str:
+    def html(self) -> str:
         """Return the picture as SVG, with one row for each engine."""
         return picture(self.lanes, self.title)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.svg(), "text/plain": str(self)}
 
 
 @takes('lab.engines("spark", "flink")')
@@ -156,8 +150,10 @@ class Kill(NamedTuple):
         return self.rows - DUE
 
 
-class Kills:
+class Kills(Tabled):
     """The results of `kill_engines`, one for each engine: the rows that a reader found after kill and restart."""
+
+    title = "Killed between the rows and the note, and started again"
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -168,30 +164,18 @@ class Kills:
         """The short names of the engines that wrote some rows twice."""
         return [each.name for each in self.kills if each.guarantee == "at-least-once"]
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [(ENGINES[each.name].name, f"{each.rows} of {DUE}", each.guarantee, _how(each)) for each in self.kills]
+    def _head(self) -> Sequence[str]:
+        return "", "rows", "left", "how it is known"
 
-    def __str__(self) -> str:
-        return columns([("", "rows", "left", "how it is known"), *self._rows()])
+    def _rows(self) -> Iterable[Sequence[str | Cell]]:
+        for each in self.kills:
+            left = Cell(each.guarantee, BAD if each.guarantee != "exactly-once" else "")
+            yield ENGINES[each.name].name, f"{each.rows} of {DUE}", left, _how(each)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        title = "Killed between the rows and the note, and started again"
+    def _parts(self) -> Iterable[str]:
         why = dict.fromkeys(each.because for each in self.kills if each.because)
-        rows = [
-            (who, result, Cell(left, BAD if left != "exactly-once" else ""), how)
-            for who, result, left, how in self._rows()
-        ]
-        card = Card(
-            "",
-            Html(picture(self.lanes, title)),
-            table(("", "rows", "left", "how it is known"), rows),
-            *(para(each, kind="lkc-under") for each in why),
-            title=title,
-            plain=str(self).splitlines(),
-        )
-        return card._repr_mimebundle_()
+        notes = (para(each, kind="lkc-under") for each in why)
+        return [Html(picture(self.lanes, self.title)), *super()._parts(), *notes]
 
 
 def _how(kill: Kill) -> str:
@@ -227,11 +211,10 @@ def kill_engines(*names: str) -> Kills:
 def _killed(names: Sequence[str]) -> dict[str, Kill]:
     if why := supported():
         raise ServiceUnavailable(why)
-    all_pipelines, kills = pipelines(), {}
-    with ExitStack() as stack:
-        from labkit.teach.engine_kills import broker, kill
+    from labkit.teach.engine_kills import broker, kill
 
-        variables = stack.enter_context(broker())
+    all_pipelines, kills = pipelines(), {}
+    with broker() as variables:
         for name in names:
             engine = ENGINES[name]
             verdict = kill(all_pipelines[engine.pipeline], engine.place, variables)

@@ -22,7 +22,7 @@ from labkit.sim.orders.table import built, every, without_plan
 from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Write, word_of
 from labkit.view import card
-from labkit.view.card import Card
+from labkit.view.card import Card, OnCard, Shown
 from labkit.view.grid import Grid, Square
 
 __all__ = ["Order", "Orders", "orders"]
@@ -58,7 +58,7 @@ CRASHES = 2
 """The largest number of crashes in a searched schedule."""
 
 
-class Order:
+class Order(OnCard):
     """A design of a sink (order of writes, output, recovery), with its guarantee from a search of all schedules.
 
     The schedules contain crashes and, if given, the `fault` at most once.
@@ -193,11 +193,9 @@ class Order:
         lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
         return card.text([*lines, GRANTED])
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def card(self) -> Card:
         once = self.guarantee is Guarantee.EXACTLY_ONCE
-        result = Card(
+        return Card(
             self.guarantee.value,
             card.table(("when", "left", "schedule"), self.rows()),
             *([card.items(self.built)] if self.built else []),
@@ -206,13 +204,12 @@ class Order:
             under=f"Simulated: every schedule with at most {CRASHES} crashes{self._and_fault()}. {GRANTED}",
             plain=str(self).splitlines(),
         )
-        return result._repr_mimebundle_()  # IPython's protocol, handed on
 
     def _and_fault(self) -> str:
         return f", in which once {FAULTS[self.fault]}" if self.fault in FAULTS else ""
 
 
-class Orders:
+class Orders(Shown):
     """A table of all sink designs with their guarantees.
 
     `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]` returns one design.
@@ -245,12 +242,8 @@ class Orders:
     def __str__(self) -> str:
         return f"{self.grid}\n\n{LEGEND}\n{GRANTED}"
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        grid = self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
-        message = "<br>".join(map(escape, [*LEGEND.splitlines(), GRANTED]))
-        return {"text/plain": str(self), "text/html": f"{grid['text/html']}<p>{message}</p>"}
+    def html(self) -> str:
+        return f"{self.grid.html()}<p>{'<br>'.join(map(escape, [*LEGEND.splitlines(), GRANTED]))}</p>"
 
 
 LEGEND = """\

@@ -19,7 +19,7 @@ from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
 from labkit.teach.exercises.own_sink.trials import Batches
 from labkit.teach.own_file import unwritten
-from labkit.view.card import BAD, DIM, GOOD, Card, Html, bundle, items, para, table
+from labkit.view.card import BAD, DIM, GOOD, Card, Html, OnCard, items, para, table
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.front_end import is_watched, line
 
@@ -36,7 +36,7 @@ QUICK_SECONDS = 1200.0
 
 
 @dataclass(frozen=True)
-class Tried:
+class Tried(OnCard):
     """The results of `lab.try_sink`: for each axis (separately tested property), whether a fault was found.
 
     A notebook displays them as a card, with the sink's first batch and the result of a kill before each request.
@@ -62,9 +62,6 @@ class Tried:
         """The guarantee after each kill in the first batch; with two writers, after each stop of the older one."""
         return [each.verdict for each in self.places]
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.card().html(), str(self))
-
     def card(self) -> Card:
         """Return a card with the result on each axis (tested property), the first fault, and each kill in a batch."""
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
@@ -87,9 +84,6 @@ class Tried:
                 *wrong[:1],
             ],
         )
-
-    def __str__(self) -> str:
-        return "\n".join(self.card().plain)
 
 
 _KINDS_OF_SIGNALS = {"killed": "kills", "stopped": "kills and stops"}
@@ -142,7 +136,7 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Tested:
+class Tested(OnCard):
     """The results of a crash test on real Spark, displayed as a card; `folder` contains its HTML pages.
 
     With the option `only`, a few selected runs were made instead of all.
@@ -165,9 +159,6 @@ class Tested:
     def certificate(self) -> Path:
         """The path of the HTML page that states what was measured and what was not."""
         return self.folder / "certificate.html"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
         """Return a card with the measured guarantee, the run with the worst result, and the paths of the pages.
@@ -234,9 +225,6 @@ class Tested:
             plain=[f"{subject}: {word}", *lines],
         )
 
-    def __str__(self) -> str:
-        return "\n".join(self.card().plain)
-
 
 def _tone(claim: "Claim") -> str:
     if claim.is_stuck:
@@ -247,7 +235,7 @@ def _tone(claim: "Claim") -> str:
 
 
 @dataclass(frozen=True)
-class Untested:
+class Untested(OnCard):
     """A crash test that could not begin, with the reason; nothing is known about the sink's guarantee."""
 
     subject: str
@@ -256,9 +244,6 @@ class Untested:
     """The path of the page that a crash test would have written; the file does not exist."""
     claim: str = Guarantee.UNKNOWN.value
     violated: Sequence[str] = ()
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
         """Return a card with the reason why the crash test could not begin."""
@@ -270,9 +255,6 @@ class Untested:
             tone=DIM,
             plain=[f"{self.subject}: {self.claim}", *lines],
         )
-
-    def __str__(self) -> str:
-        return "\n".join(self.card().plain)
 
 
 _BROKE = {

@@ -31,7 +31,7 @@ from labkit.teach.exercises import progress
 from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.exercises.own_sink.axes import AXES, RESTORED
 from labkit.teach.own_file import first_function, save_sink, sink_file
-from labkit.view.card import BAD, DIM, GOOD, Card, bundle, para, table
+from labkit.view.card import BAD, DIM, GOOD, Card, OnCard, para, table
 
 FILE = Path("my_sink.py")
 FILE_SECONDS = 10.0
@@ -53,7 +53,7 @@ _START = """def my_sink(db, query, batch, rows):
 
 
 @dataclass(frozen=True)
-class SinkHistory:
+class SinkHistory(OnCard):
     """The test results of a learner's sink after each notebook so far, which shows how the sink has improved.
 
     A notebook displays them as a card.
@@ -69,9 +69,6 @@ class SinkHistory:
     def wrong(self) -> list[str]:
         """The axes (separately tested properties) on which the present sink has a fault."""
         return [each.axis for each in self.tried.axes if each.wrong]
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
         """Return a card with the results after each notebook, and the fault that the present sink still has."""
@@ -97,9 +94,6 @@ class SinkHistory:
             tone=DIM if 0 < kept < len(TESTED) else GOOD if kept else BAD,
             plain=[f"{FILE}: {head}", *columns([("edition", *_HEADS), *rows]).splitlines(), under],
         )
-
-    def __str__(self) -> str:
-        return "\n".join(self.card().plain)
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from labkit.core.judge import Verdict
 from labkit.core.words import sentence
 from labkit.view import verdict_parts
-from labkit.view.card import Card, para
+from labkit.view.card import Card, OnCard, para
 
 
 def verdict_card(title: str, verdict: Verdict, *notes: str) -> Card:
@@ -27,23 +27,23 @@ def verdict_card(title: str, verdict: Verdict, *notes: str) -> Card:
 
 
 @dataclass(frozen=True)
-class CopyOutcome:
+class CopyOutcome(OnCard):
     """The result of `lab.copy_topic`: the verdict on a copy that one job began and another finished."""
 
     verdict: Verdict
     started_at: int
     """The offset at which the second run of the job began to read."""
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def card(self) -> Card:
         began = f"The second job began to read at offset {self.started_at}."
-        return verdict_card("A copy of a topic", self.verdict, began)._repr_mimebundle_()
+        return verdict_card("A copy of a topic", self.verdict, began)
 
 
 @dataclass(frozen=True)
-class ShopOutcome:
+class ShopOutcome(OnCard):
     """The verdict on the messages of `lab.shop`: which committed changes are missing, and which arrived repeatedly."""
 
     verdict: Verdict
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return verdict_card("Messages about orders", self.verdict)._repr_mimebundle_()
+    def card(self) -> Card:
+        return verdict_card("Messages about orders", self.verdict)

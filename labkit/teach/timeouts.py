@@ -1,11 +1,88 @@
 """The functions of `lab` on the timeouts of Kafka transactions: calculate whether they fit together, or try them."""
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.words import nearest
-from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
+from labkit.core.words import name_in, nearest, sentence
+from labkit.sim.models.kafka_log.timeouts import Examination, Fit, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
-from labkit.teach.cards import Examined, Trials
+from labkit.view import verdict_parts
+from labkit.view.card import BAD, GOOD, Card, Cell, OnCard, Tabled, para, table
+
+if TYPE_CHECKING:
+    from labkit.stores.kafka.timeouts import TimeoutTrial
+
+
+class Examined(OnCard, Examination):
+    """The result of `lab.timeouts`, displayed as a card.
+
+    It says whether the transaction timeout is longer than the longest time that a transaction can stay open, and why.
+    """
+
+    def __repr__(self) -> str:
+        return repr(Examination(*self))
+
+    def card(self) -> Card:
+        tone = {Fit.SAFE: GOOD}.get(self.fit, BAD)
+        under = f"A transaction may have to stay open for {self.needed:g} s; its timeout must be longer."
+        because = sentence(self.because)
+        return Card(
+            self.fit.value,
+            para(because),
+            title="Do the timeouts fit together?",
+            tone=tone,
+            under=under,
+            plain=[f"{self.fit.value}: {under}", because],
+        )
+
+
+class Trials(Tabled, dict[str, "TimeoutTrial"]):
+    """The results of `lab.try_timeouts`, displayed as a card: what a real Kafka broker did to a job's transactions.
+
+    A dict from each kind of traffic (how the job's records arrive over time, such as `"burst"`) to its result.
+    """
+
+    title = "One timeout, three kinds of traffic"
+
+    def _head(self) -> Sequence[str]:
+        return "traffic", "failed writes", "commit", "lost"
+
+    def _rows(self) -> Iterable[Sequence[str | Cell]]:
+        for kind, each in self.items():
+            lost = "-" if each.verdict is None else str(len(each.verdict.lost))
+            shown = Cell(lost, BAD if lost not in {"0", "-"} else "")
+            yield kind, str(each.failures), str(each.outcome or "-"), shown
+
+    def steps(self, kind: str) -> Card:
+        """Return a card that lists the events in broker and job under one kind of traffic, with times in seconds.
+
+        Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
+        """
+        from labkit.stores.kafka.timeouts import WAITS
+
+        if name_in(kind, 'trials.steps("burst")') not in self:
+            raise InvalidInput(
+                f"this measurement contains no traffic of the kind {kind[:40]!r}; {nearest(kind[:40], list(self))}"
+            )
+        trial = self[kind]
+        verdict = trial.verdict
+        lines = [step.partition(" s  ") for step in trial.steps]
+        return Card(
+            verdict_parts.word(verdict.guarantee) if verdict else "",
+            table(
+                ("", "what the broker and the job said"), [(f"{seconds.strip()} s", what) for seconds, _, what in lines]
+            ),
+            para(sentence(verdict.because)) if verdict else "",
+            title=f"The traffic {kind}, step by step",
+            tone=verdict_parts.tone(verdict.guarantee) if verdict else "",
+            plain=[
+                f"{kind}: {verdict.guarantee if verdict else 'not judged'}",
+                *(f"  {what}" for _, _, what in lines if WAITS not in what),
+                *([f"  {verdict_parts.why(verdict)}"] if verdict else []),
+            ],
+        )
 
 
 @takes("lab.timeouts(interval=10, checkpoint=5, transaction=60)")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+from labkit.core.words import columns
 from labkit.view.assets import asset
 
 MOST_LINES = 12
@@ -57,6 +58,9 @@ class Cell(NamedTuple):
 
     text: str
     tone: str = ""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
@@ -120,7 +124,21 @@ def beside(*parts: str) -> Html:
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")
 
 
-class Card:
+class Shown:
+    """A result that a notebook displays as HTML, and everything else as text: subclasses define `html` and `str`."""
+
+    def html(self) -> str:
+        """Return the result as HTML that needs no other file."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": str(self)}
+
+
+class Card(Shown):
     """A result for display: a large word, a line under it and further HTML; in a terminal, lines of text."""
 
     def __init__(
@@ -146,10 +164,45 @@ class Card:
     def __str__(self) -> str:
         return text(self.plain)
 
-    __repr__ = __str__
+
+class OnCard(Shown):
+    """A result that a notebook displays as a card: subclasses define `card`."""
+
+    def card(self) -> Card:
+        """Return the card that shows this result."""
+        raise NotImplementedError
+
+    def html(self) -> str:
+        return self.card().html()
+
+    def __str__(self) -> str:
+        return "\n".join(self.card().plain)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.html(), str(self))
+        return self.card()._repr_mimebundle_()
+
+
+class Tabled(OnCard):
+    """A result that is displayed as a table: subclasses define `title`, `_head` and `_rows`."""
+
+    title = ""
+    under = ""
+
+    def _head(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    def _rows(self) -> Iterable[Sequence[str | Cell]]:
+        raise NotImplementedError
+
+    def _parts(self) -> Iterable[str]:
+        """Return the parts of the card; the table alone, unless a subclass adds others."""
+        return [table(self._head(), self._rows())]
+
+    def card(self) -> Card:
+        return Card("", *self._parts(), title=self.title, under=self.under, plain=str(self).splitlines())
+
+    def __str__(self) -> str:
+        return columns([self._head(), *(list(map(str, row)) for row in self._rows())])
 
 
 def framed(*parts: str, label: str) -> str:
@@ -177,11 +230,6 @@ def text(lines: Sequence[str]) -> str:
         left = len(kept) - MOST_LINES + 1
         kept = [*kept[: MOST_LINES - 1], f"... {left} more lines"]
     return "\n".join(line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in kept)
-
-
-def bundle(html: str, plain: str) -> dict[str, str]:
-    """Return HTML and plain text as a MIME bundle, of which IPython displays one."""
-    return {"text/html": html, "text/plain": plain}
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.view.assets import asset
-from labkit.view.card import Html, joined, para, tag
+from labkit.view.card import Html, Shown, joined, para, tag
 from labkit.view.signs import LOOKS
 
 Name = tuple[str, str, str]
@@ -34,7 +34,7 @@ class Square(NamedTuple):
     """The names of the items in this square, such as engines."""
 
 
-class Grid:
+class Grid(Shown):
     """A table of guarantees, which a notebook displays; a click on a cell shows its evidence.
 
     `squares` maps block (a group of rows), row and column to a cell. Every block has the same rows and columns.
@@ -55,8 +55,6 @@ class Grid:
         if any(square.real for square in self.squares.values()):
             text.append("* also on real Spark")
         return "\n".join(text)
-
-    __repr__ = __str__
 
     def _word(self, block: str, row: str, column: str) -> str:
         square = self.squares[block, row, column]
@@ -108,6 +106,3 @@ class Grid:
             open="open" if name == next(iter(self.squares)) else "",
             class_=f"lk-{look}",
         )
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": str(self)}

@@ -5,6 +5,7 @@ The picture and its text use the same list of parts on disk and in memory.
 
 from typing import NamedTuple
 
+from labkit.view.card import Shown
 from labkit.view.scene import Kind
 from labkit.view.svg import CLASSES, ICONS, document, words
 
@@ -47,14 +48,12 @@ ARROWS = (
 """The arrows, each as a line and a tip in SVG: records, results, orders to the task, the driver's log entries."""
 
 
-class Pieces:
+class Pieces(Shown):
     """A picture of a streaming job's parts, shown as SVG in a notebook and as text in a terminal."""
 
     def __str__(self) -> str:
         wide = max(len(piece.name) for piece in PIECES)
         return "\n".join(f"{piece.name.ljust(wide)}  {' '.join(piece.does)}; {KEPT[piece.kind]}" for piece in PIECES)
-
-    __repr__ = __str__
 
     def svg(self) -> str:
         """Return the picture as SVG, with the text as its description."""
@@ -66,9 +65,8 @@ class Pieces:
         body += "".join(_key(kind, x, 372, text) for kind, x, text in key)
         return document(body, 954, 412, title="The pieces of a streaming job", desc=str(self))
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        page = f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
-        return {"text/html": page, "text/plain": str(self)}
+    def html(self) -> str:
+        return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
 
 
 KEPT = {

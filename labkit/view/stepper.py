@@ -11,6 +11,7 @@ from html import escape
 
 from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
+from labkit.view.card import Shown
 from labkit.view.narration import KEY_HELP, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
 from labkit.view.updates import StoryUpdates
@@ -67,7 +68,7 @@ def _fallback(story: Story, at: int = 0) -> str:
     return f'<div class="lk-static"><p>{escape(sentence)}</p><img src="{source}" alt="{escape(sentence)}"></div>'
 
 
-class Player:
+class Player(Shown):
     """A finished run that a notebook shows to step through; it opens at step `at`.
 
     Raises a `LabError` if the trace cannot be replayed.
@@ -88,13 +89,8 @@ class Player:
     def __str__(self) -> str:
         return "\n".join(self.story.lines())
 
-    __repr__ = __str__
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": str(self)}
-
-
-class Pair:
+class Pair(Shown):
     """Two runs that a notebook shows side by side; a reader steps through both at once."""
 
     def __init__(self, left: Player, right: Player) -> None:
@@ -116,11 +112,6 @@ class Pair:
 
     def __str__(self) -> str:
         return f"{self.sentence}\n\nleft: {self.left}\n\nright: {self.right}"
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": str(self)}
 
 
 def _what(story: Story, step: int) -> str:

@@ -11,7 +11,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.moments import Moment, moments
 from labkit.core.strategies import Strategy, check_crash, orders
 from labkit.core.words import columns, name_in, nearest
-from labkit.view.card import Html, bundle, fold, framed, joined, para, table, tag
+from labkit.view.card import Html, Shown, fold, framed, joined, para, table, tag
 
 CROSS = "✗"
 EXAMPLE = 'lab.strip("sink.mid_write", sink="append")'
@@ -19,7 +19,7 @@ OF_ANY = "Green moments leave a file in the checkpoint. What the others leave in
 OF_ONE = "Green moments leave something on disk: in the checkpoint or in the store."
 
 
-class Strip:
+class Strip(Shown):
     """A picture of the nine crash points of a batch, for one sink (`strategy`) or any; `killed` is the one to mark."""
 
     def __init__(
@@ -100,11 +100,6 @@ class Strip:
             for moment in self.moments
         ]
         return f"{self.title}\n{columns(rows)}"
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.html(), str(self))
 
 
 def _aside(moment: Moment) -> str:

@@ -11,6 +11,7 @@ from labkit.core.words import columns
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.query import Total, totals
 from labkit.sim.trace import Replay
+from labkit.view.card import Shown
 from labkit.view.svg import document, number, words
 
 __all__ = ["Totals", "totals_in"]
@@ -55,7 +56,7 @@ class _Place(NamedTuple):
         return self.bottom - UNIT * total
 
 
-class Totals:
+class Totals(Shown):
     """A picture of runs of the simulator `changelog`: after each message, the reader's sum and the batch query's."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
@@ -70,8 +71,6 @@ class Totals:
         most = max(map(len, rows))
         return columns([[*row, *[""] * (most - len(row))] for row in rows])
 
-    __repr__ = __str__
-
     def svg(self) -> str:
         """Return the picture as SVG, with the text form as its description."""
         body, top = "", float(TOP)
@@ -85,9 +84,8 @@ class Totals:
             _key() + body, max(wide, 470), top - 24, title="What a reader finds who adds up the table", desc=str(self)
         )
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        page = f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
-        return {"text/html": page, "text/plain": str(self)}
+    def html(self) -> str:
+        return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
 
 
 def _message(total: Total) -> str:

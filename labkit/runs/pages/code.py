@@ -8,8 +8,8 @@ from labkit.core.errors import InvalidInput
 from labkit.core.strategies import Strategy
 from labkit.core.words import name_in, nearest
 from labkit.sinks import SINKS
-from labkit.view.card import bundle, framed, para
 from labkit.view.card import code as lines_of
+from labkit.view.card import framed, para
 
 SHOWN = ("begin", "pre_commit", "gathered", "commit")
 """The names of a sink's methods that write and commit, in the order in which a batch calls them."""
@@ -53,7 +53,7 @@ class Code:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         lines = len(self.text.splitlines())
-        return bundle(self.html(), f"{self.file}: {lines} lines of the sink {self.strategy}")
+        return {"text/html": self.html(), "text/plain": f"{self.file}: {lines} lines of the sink {self.strategy}"}
 
 
 def code(sink: str) -> Code:

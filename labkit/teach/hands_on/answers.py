@@ -4,37 +4,37 @@ An answer appears unchanged: the name of the session, and the server's own messa
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.view.card import BAD, Card, Cell, Html, para, table
+from labkit.view.card import BAD, Card, Cell, Html, OnCard, para, table
 
 TITLE = "What the server answers"
 REFUSED = "refused, "
 
 
-@runtime_checkable
-class Answered(Protocol):
+class Answered(OnCard):
     """A server's answer, which can be shown as text or in a card."""
 
     def parts(self) -> Sequence[Html]:
         """Return the answer as HTML tables and paragraphs."""
+        raise NotImplementedError
 
-    def __str__(self) -> str: ...
+    def card(self) -> Card:
+        return said(self)
 
 
-class ServerAnswer(str):
+class ServerAnswer(Answered, str):
     """One line of a server's answer, in the form `session: message`; a notebook displays it as a table."""
 
     __slots__ = ()
+    __str__ = str.__str__
+    __repr__ = str.__repr__
 
     def parts(self) -> Sequence[Html]:
         """Return the line as an HTML table with one row."""
         return [lines([self])]
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return said(self)._repr_mimebundle_()
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001  # IPython's protocol
         # Of a text IPython would else show the quotation marks, whatever the bundle says.

@@ -14,7 +14,6 @@ from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.core.words import columns
 from labkit.host import durable
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
@@ -22,7 +21,7 @@ from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
 from labkit.teach.server_outcomes import CopyOutcome
-from labkit.view.card import Card, table
+from labkit.view.card import Tabled
 
 Trusted = Literal["checkpoint", "group"]
 
@@ -127,11 +126,13 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     return CopyOutcome(judge(expected, History([*sink.store.history(), Reading("end")])), started_at)
 
 
-class Steps:
+class Steps(Tabled):
     """The steps of a job that copies Kafka records, and which records readers get after each step.
 
     If it is not certain what readers get after a step, None is stored in place of the records.
     """
+
+    title = "What the job did, and what readers get after each step"
 
     def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:
         self.steps = list(steps)
@@ -143,24 +144,15 @@ class Steps:
                 return number
         return None
 
-    def __str__(self) -> str:
-        """Return a table with one row for each step: the open transactions, and the words that readers get after it."""
-        return columns(self._rows())
+    def _head(self) -> Sequence[str]:
+        return "", "step", "open", READ_UNCOMMITTED, READ_COMMITTED
 
-    __repr__ = __str__
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)]
+    def _rows(self) -> Iterator[Sequence[str]]:
         for number, (step, look) in enumerate(self.steps, start=1):
-            shown = ("?", "?", "?") if look is None else _shown(look)
-            rows.append((str(number), step, *shown))
-        return rows
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        head, *rows = self._rows()
-        title = "What the job did, and what readers get after each step"
-        card = Card("", table(head, rows), title=title, plain=str(self).splitlines())
-        return card._repr_mimebundle_()
+            words = (
+                None if look is None else (", ".join(look.open), " ".join(look.uncommitted), " ".join(look.committed))
+            )
+            yield str(number), step, *(("?", "?", "?") if words is None else (each or "-" for each in words))
 
 
 @takes("lab.ten_steps(kafka)")
@@ -204,7 +196,3 @@ def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
 def _write(transaction: KafkaTransaction, entry: Entry) -> None:
     transaction.write(entry.row)
     transaction.flush()
-
-
-def _shown(look: Look) -> tuple[str, str, str]:
-    return (", ".join(look.open) or "-", " ".join(look.uncommitted) or "-", " ".join(look.committed) or "-")

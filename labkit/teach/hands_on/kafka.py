@@ -21,7 +21,7 @@ from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, 
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
-from labkit.teach.hands_on.answers import ServerAnswer, said
+from labkit.teach.hands_on.answers import Answered, ServerAnswer
 from labkit.view.card import Html, para, table
 
 PATIENCE = 60.0
@@ -31,8 +31,8 @@ HEAD = ("", "can read up to", "gets")
 """The headings of the table that compares the two readers."""
 
 
-@dataclass(frozen=True)
-class Look:
+@dataclass(frozen=True, repr=False)
+class Look(Answered):
     """What readers of a Kafka topic get now: its records at both isolation levels, and the open transactions.
 
     `end` is the end offset of the log, and `stable` the last stable offset.
@@ -48,14 +48,9 @@ class Look:
         """Return what readers at both isolation levels get as a table, and the open transactions, as text."""
         return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
 
-    __repr__ = __str__
-
     def parts(self) -> Sequence[Html]:
         """Return what readers at both isolation levels get as an HTML table, and a line with the open transactions."""
         return [table(HEAD, self._rows()), para(self._open())]
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return said(self)._repr_mimebundle_()
 
     def _rows(self) -> list[tuple[str, str, str]]:
         return [

@@ -30,7 +30,7 @@ PATIENCE = 20.0
 NO_ROW = "(no row)"
 
 
-class Reply:
+class Reply(answers.Answered):
     """PostgreSQL's answers to the statements of one `session.run` call, up to the first statement that failed."""
 
     def __init__(self, name: str, answers: Iterable[Answer]) -> None:
@@ -60,8 +60,6 @@ class Reply:
         """Return for each statement the server's message, its rows as a table, or its error with SQLSTATE, as text."""
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
-    __repr__ = __str__
-
     def parts(self) -> Sequence[Html]:
         """Return for each statement the server's message, its rows, or its error, as HTML tables."""
         return [part for answer in self.answers for part in self._parts(answer)]
@@ -72,9 +70,6 @@ class Reply:
         head = (f"{self.name}: {answer.names[0]}", *answer.names[1:])
         body = [[_shown(cell) for cell in row] for row in answer.rows]
         return answers.rows(head, body, NO_ROW)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return answers.said(self)._repr_mimebundle_()
 
     def _lines(self, answer: Answer) -> list[str]:
         if answer.code:

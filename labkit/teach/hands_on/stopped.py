@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,12 +20,11 @@ import psutil
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.core.words import columns
 from labkit.host.processes.own_python import own_python
 from labkit.stores.kafka.reader import READ_COMMITTED
 from labkit.teach.hands_on.kafka import kafka
 from labkit.teach.hands_on.stopped_writer import ROWS
-from labkit.view.card import BAD, Card, Cell, para, table
+from labkit.view.card import BAD, Cell, Tabled, para
 
 PATIENCE = 60.0
 """The longest time, in seconds, that this program waits for a writer."""
@@ -56,10 +55,11 @@ class Stopped(NamedTuple):
         return len(self.verdict.duplicate)
 
 
-class StoppedWriters:
+class StoppedWriters(Tabled):
     """The results of `lab.stopped_writers`, one for each kind of store; a notebook displays them as a table."""
 
     title = "Stopped, replaced, and continued"
+    under = "Real processes: SIGSTOP, a second writer, SIGCONT."
 
     def __init__(self, writers: Sequence[Stopped], missing: str = "") -> None:
         self.writers, self.missing = list(writers), missing
@@ -69,28 +69,16 @@ class StoppedWriters:
         """The names of the stores that contain rows more than once."""
         return [each.name for each in self.writers if each.twice]
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [(each.name, f"{each.verdict.rows} of {len(ROWS)}", each.second, each.first) for each in self.writers]
+    def _head(self) -> Sequence[str]:
+        return "", "rows", "the successor", "the old writer"
 
-    def __str__(self) -> str:
-        return columns([("", "rows", "the successor", "the old writer"), *self._rows()])
+    def _rows(self) -> Iterable[Sequence[str | Cell]]:
+        for each in self.writers:
+            tone = BAD if each.verdict.rows != len(ROWS) else ""
+            yield each.name, Cell(f"{each.verdict.rows} of {len(ROWS)}", tone), each.second, each.first
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        rows = [
-            (name, Cell(rows, BAD if rows != "3 of 3" else ""), second, first)
-            for name, rows, second, first in self._rows()
-        ]
-        card = Card(
-            "",
-            table(("", "rows", "the successor", "the old writer"), rows),
-            *([para(self.missing, kind="lkc-under")] if self.missing else []),
-            title=self.title,
-            under="Real processes: SIGSTOP, a second writer, SIGCONT.",
-            plain=str(self).splitlines(),
-        )
-        return card._repr_mimebundle_()
+    def _parts(self) -> Iterable[str]:
+        return [*super()._parts(), *([para(self.missing, kind="lkc-under")] if self.missing else [])]
 
 
 def stopped_writers() -> StoppedWriters:

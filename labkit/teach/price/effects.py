@@ -7,14 +7,14 @@ another machine (`counted.json`) and says so.
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.words import columns, nearest
+from labkit.core.words import nearest
 from labkit.crashtest.blackbox.xray import Recorder
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import Call, CallKind
@@ -22,7 +22,7 @@ from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 from labkit.teach.price.batch import BEGIN, END
 from labkit.teach.price.place import scratch
-from labkit.view.card import Card, Html, bundle, para, table
+from labkit.view.card import Tabled, para
 
 SINKS = ("append", "batch_marker", "wal", "two_phase")
 """The lab's sinks that can write to plain files."""
@@ -46,12 +46,13 @@ class Counts(NamedTuple):
     """The number of bytes written, into logs and into files of rows."""
 
 
-class Effects(dict[tuple[str, int], Counts]):
+class Effects(Tabled, dict[tuple[str, int], Counts]):
     """The results of `lab.count_effects`, displayed as a card.
 
     A dict from sink and number of rows in a batch to the numbers of disk operations.
     """
 
+    title = "What one batch does to the disk"
     note: str = HERE
 
     @property
@@ -69,27 +70,15 @@ class Effects(dict[tuple[str, int], Counts]):
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
+    def _head(self) -> Sequence[str]:
+        return "sink", "rows", "files", "syncs", "renames", "bytes"
+
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for (sink, rows), counts in self.items():
             yield sink, f"{rows:,}", *(f"{each:,}" for each in counts)
 
-    def __str__(self) -> str:
-        return columns([HEAD, *self._rows()])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        card = Card(
-            "",
-            table(HEAD, self._rows()),
-            para(self.note) if self.note != HERE else Html(),
-            title="What one batch does to the disk",
-            plain=(),
-        )
-        return bundle(card.html(), str(self))
-
-
-HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
+    def _parts(self) -> Iterable[str]:
+        return [*super()._parts(), para(self.note) if self.note != HERE else ""]
 
 
 @takes("lab.count_effects(sizes=[4, 400])")

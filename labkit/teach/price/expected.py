@@ -2,7 +2,7 @@
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.view.card import Card, Html, bundle, para
+from labkit.view.card import Card, Html, OnCard, para
 from labkit.view.prices import wait_chart
 
 LONGEST = 2.0
@@ -32,24 +32,17 @@ def noted(question: str) -> float | None:
     return float(prediction.words[0])
 
 
-class Expected:
+class Expected(OnCard):
     """A chart of waits against commit intervals before any measurement, with the line that a learner predicted."""
 
     def __init__(self, slope: float | None) -> None:
         self.slope = slope
 
-    def __str__(self) -> str:
-        if self.slope is None:
-            return NOTHING
-        return f"your line: {self.slope:g} s more wait for each second of the interval"
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        text = para(str(self)) if self.slope is None else Html()
-        chart = Html(wait_chart([], LONGEST, self.slope))
+    def card(self) -> Card:
+        nothing, chart = self.slope is None, Html(wait_chart([], LONGEST, self.slope))
+        line = NOTHING if nothing else f"your line: {self.slope:g} s more wait for each second of the interval"
         title = "Your prediction, before the run"
-        return bundle(Card("", chart, text, title=title, plain=()).html(), str(self))
+        return Card("", chart, para(NOTHING) if nothing else "", title=title, plain=[line])
 
 
 @takes('lab.expected_wait("13-slope")')

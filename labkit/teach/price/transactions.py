@@ -13,11 +13,10 @@ from typing import NamedTuple
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation
-from labkit.core.words import columns
 from labkit.stores import open_store
 from labkit.stores.contract import Appendable, ServerBacked
 from labkit.teach.price.place import scratch
-from labkit.view.card import Card, bundle, table
+from labkit.view.card import Tabled
 
 SIZES = (1, 10, 100)
 ROWS = 300
@@ -38,8 +37,13 @@ class Rate(NamedTuple):
         return self.rows / self.seconds
 
 
-class Rates(dict[int, Rate]):
+class Rates(Tabled, dict[int, Rate]):
     """The results of `lab.measure_rows`, displayed as a card: a dict from rows per transaction to the measurement."""
+
+    title = "The same rows in transactions of different sizes, on this machine"
+
+    def _head(self) -> Sequence[str]:
+        return "rows a transaction", "transactions", "took", "each", "rows a second"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for size, rate in self.items():
@@ -50,19 +54,6 @@ class Rates(dict[int, Rate]):
                 f"{1000 * rate.seconds / rate.transactions:.1f} ms",
                 f"{rate.a_second:,.0f}",
             )
-
-    def __str__(self) -> str:
-        return columns([HEAD, *self._rows()])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        title = "The same rows in transactions of different sizes, on this machine"
-        card = Card("", table(HEAD, self._rows()), title=title, plain=())
-        return bundle(card.html(), str(self))
-
-
-HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 
 @takes("lab.measure_rows([1, 10, 100])")

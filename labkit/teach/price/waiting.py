@@ -9,7 +9,7 @@ import sqlite3
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
@@ -19,13 +19,12 @@ from typing import NamedTuple
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.words import columns
 from labkit.host.processes.own_python import own_python
 from labkit.teach.price import writer
 from labkit.teach.price.expected import noted
 from labkit.teach.price.place import scratch
 from labkit.teach.price.writer import ROUNDS, SCHEMA, WAYS, connect, records
-from labkit.view.card import Card, Html, bundle, table
+from labkit.view.card import Html, Tabled
 from labkit.view.front_end import is_watched, line
 from labkit.view.prices import Dots, wait_chart
 
@@ -68,11 +67,13 @@ class Measured(NamedTuple):
         return statistics.median(self.others)
 
 
-class Waits:
+class Waits(Tabled):
     """The results of `lab.measure_waits`: how long records waited to become visible, displayed as a chart.
 
     `waits[way][interval]` is the measurement for one way of writing and one commit interval in seconds.
     """
+
+    title = "How long a record waits until a reader has it, on this machine"
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]], predicted: float | None = None) -> None:
         self.measured, self.predicted = measured, predicted
@@ -99,41 +100,31 @@ class Waits:
         """How long a second program that updates the same database typically waited for its lock."""
         return Others(self.measured)
 
+    def _head(self) -> Sequence[str]:
+        return "way", "interval", "typical wait", "longest", "transactions"
+
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for way, by_interval in self.measured.items():
             for interval in self.intervals:
                 each = by_interval[interval]
                 yield (way, f"{interval:g} s", f"{each.typical:.2f} s", f"{each.worst:.2f} s", f"{each.commits}")
 
-    def __str__(self) -> str:
-        return columns([HEAD, *self._rows()])
-
-    __repr__ = __str__
-
     def svg(self) -> str:
         """Return the chart as SVG text."""
         dots = [Dots(way, [(each, of[each].typical) for each in self.intervals]) for way, of in self.measured.items()]
         return wait_chart(dots, self.intervals[-1], self.predicted)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        card = Card(
-            "",
-            Html(self.svg()),
-            table(HEAD, self._rows()),
-            title="How long a record waits until a reader has it, on this machine",
-            plain=(),
-        )
-        return bundle(card.html(), str(self))
+    def _parts(self) -> Iterable[str]:
+        return [Html(self.svg()), *super()._parts()]
 
 
-HEAD = ("way", "interval", "typical wait", "longest", "transactions")
-
-
-class Others(dict[str, dict[float, float]]):
+class Others(Tabled, dict[str, dict[float, float]]):
     """How long another program waited for the database's lock, displayed as a card.
 
     A dict from way of writing and commit interval to the median wait; all times are in seconds.
     """
+
+    title = "How long another program waited for the lock, typically"
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
         super().__init__({way: {interval: each.other for interval, each in of.items()} for way, of in measured.items()})
@@ -149,16 +140,6 @@ class Others(dict[str, dict[float, float]]):
     def _head(self) -> tuple[str, ...]:
         intervals = next(iter(self.values()))
         return ("beside", *(f"interval {each:g} s" for each in intervals))
-
-    def __str__(self) -> str:
-        return columns([self._head(), *self._rows()])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        title = "How long another program waited for the lock, typically"
-        card = Card("", table(self._head(), self._rows()), title=title, plain=())
-        return bundle(card.html(), str(self))
 
 
 @takes("lab.measure_waits([0.5, 1, 2])")

@@ -10,6 +10,7 @@ from html import escape
 
 from labkit.teach.questions.question import Answers, Kind, Question
 from labkit.view.assets import asset
+from labkit.view.card import Shown
 
 BLANK = "{}"
 """The text that a page's script replaces with its reader's prediction."""
@@ -21,7 +22,7 @@ def _it(verb: str, values: Answers) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Shown):
     """The answer to a question, displayed as a card: the learner's prediction, the measured result, an explanation."""
 
     question: Question
@@ -63,8 +64,6 @@ class Answer:
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
-    __repr__ = __str__
-
     def html(self) -> str:
         """Return the card as HTML.
 
@@ -93,6 +92,3 @@ class Answer:
             else f"You said {BLANK}. {_it('It was', self.outcome)}",
             "replies": {option: reply[0] for option in self.question.options if (reply := self.reply((option,)))},
         }
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": str(self)}
