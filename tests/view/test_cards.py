@@ -30,7 +30,6 @@ from labkit.runs.watching import Watch, watched
 from labkit.sinks import SINKS
 from labkit.stores.kafka import timeouts
 from labkit.stores.postgres.session import Answer
-from labkit.teach.machine import Findings
 from labkit.teach.comparing import Comparison
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
@@ -38,6 +37,7 @@ from labkit.teach.hands_on import ServerAnswer, said
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
 from labkit.teach.hands_on.kafka import Look
 from labkit.teach.hands_on.postgres import Reply
+from labkit.teach.machine import Findings
 from labkit.teach.orders import LEGEND
 from labkit.teach.timeouts import Trials
 from labkit.view import front_end

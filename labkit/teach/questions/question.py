@@ -13,7 +13,9 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from numbers import Number
-from typing import Any, NoReturn
+from typing import Annotated, Any
+
+import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
@@ -34,7 +36,6 @@ _NOT_SEVERAL = (str, bytes, bytearray, Mapping)
 """Types of a measured value that are iterable but count as one value; those that are not text are then refused."""
 _FILE = re.compile(r"\d\d[a-z]?")
 _NAME = re.compile(r"[a-z][a-z-]*")
-_KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
 
 
 class Kind(StrEnum):
@@ -179,108 +180,72 @@ def _of_file(file: Traversable) -> dict[str, Question]:
         raise InvalidInput(
             f"{file.name}: this file has {len(tables)} questions, and a notebook may have at most {MOST}; remove some."
         )
-    return {f"{stem}-{key}": _Table(f"{stem}-{key}", file.name, key, table).question() for key, table in tables.items()}
+    return {f"{stem}-{key}": _read(f"{stem}-{key}", f"{file.name}, [{key}]", table) for key, table in tables.items()}
 
 
-class _Table:
-    """One table of a TOML file of questions; `question` checks every key and returns a `Question`."""
+_Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+_Option = Annotated[str, msgspec.Meta(max_length=LONGEST_OPTION, pattern=r"^(\S.*)?[^\s.]\Z")]
+"""An option: a short text without blanks at its edges, and without a full stop."""
 
-    def __init__(self, name: str, file: str, key: str, table: object) -> None:
-        self.name, self.place = name, f"{file}, [{key}]"
-        if not _NAME.fullmatch(key):
-            self.refuse("the name has other characters than a-z and -; rename it")
-        if not isinstance(table, dict):
-            self.refuse("a question is a table; write [name] above its lines")
-        self.table: dict[str, Any] = table
 
-    def refuse(self, why: str) -> NoReturn:
-        raise InvalidInput(f"{self.place}: {why.removesuffix('.')}{'' if why.endswith('?') else '.'}")
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    """One table of a TOML file of questions."""
 
-    def question(self) -> Question:
-        table = self.table
-        if unknown := [key for key in table if key not in _KEYS]:
-            self.refuse(f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))}")
-        kind = self.kind()
-        options = self.options(kind)
-        return Question(
-            name=self.name,
-            kind=kind,
-            text=self.text("text"),
-            right=self.right(kind, options),
-            because=self.text("because"),
-            options=options,
-            unit=self.text("unit") if "unit" in table else "",
-            means=self.means(options),
-            replies=self.replies(kind, options),
-        )
+    kind: Kind
+    text: _Text
+    right: int | float | str | list[str]
+    because: _Text
+    options: list[_Option] = []
+    unit: str = ""
+    means: dict[str, _Text] = {}
+    replies: dict[str, _Text] = msgspec.field(name="if", default_factory=dict)
 
-    def kind(self) -> Kind:
-        kind = self.text("kind")
-        if kind not in list(Kind):
-            self.refuse(f"unknown kind {kind[:40]!r}; write {', '.join(Kind)}")
-        return Kind(kind)
+    def fault(self) -> str:
+        """Return what is wrong with the question as a whole, with the remedy; an empty text if nothing is."""
+        is_number, is_list = self.kind is Kind.NUMBER, isinstance(self.right, list)
+        if is_number and (self.options or not isinstance(self.right, int | float)):
+            return "a number has no options, and right is the number; write right = 6"
+        if not is_number and len({each.lower() for each in self.options}) < max(2, len(self.options)):
+            return "at least two different options are needed; write options = [...]"
+        if is_list is not (self.kind is Kind.SEVERAL) or not (is_number or self.right):
+            return "right does not fit the kind; write one option, or for several a list of those that hold"
+        if self.replies and self.kind is not Kind.CHOICE:
+            return "only a choice has [if] sentences; leave them out"
+        named = {"right": [] if is_number else self.wanted(), "[if]": self.replies, "means": self.means.values()}
+        for key, values in named.items():
+            if unknown := [each for each in values if each not in self.options]:
+                return f"{key} names {unknown[0]!r}, which is no option; write one of them"
+        return ""
 
-    def text(self, key: str) -> str:
-        value = self.table.get(key)
-        if not isinstance(value, str) or not value.strip():
-            self.refuse(f'{key} is missing or no text; write {key} = "..."')
-        return " ".join(value.split())
+    def wanted(self) -> list[Any]:
+        """Return the right options."""
+        return self.right if isinstance(self.right, list) else [self.right]
 
-    def options(self, kind: Kind) -> Answers:
-        value = self.table.get("options", [])
-        if kind is Kind.NUMBER:
-            if value:
-                self.refuse("a number has no options; leave them out")
-            return ()
-        if not isinstance(value, list) or len(value) < 2:
-            self.refuse("at least two options are needed; write options = [...]")
-        if bad := [each for each in value if not self.is_option(each)]:
-            self.refuse(
-                f"the option {str(bad[0])[:40]!r} must be a text of at most {LONGEST_OPTION} characters "
-                "without a full stop at its end"
-            )
-        if len(set(map(str.lower, value))) < len(value):
-            self.refuse("two options are the same; leave one out")
-        return tuple(value)
 
-    @staticmethod
-    def is_option(value: object) -> bool:
-        return (
-            isinstance(value, str)
-            and 0 < len(value) <= LONGEST_OPTION
-            and value == value.strip()
-            and not value.endswith(".")
-        )
+def _read(name: str, place: str, table: object) -> Question:
+    """Return the question in one table of a file. Raises `InvalidInput`, whose message begins with `place`."""
+    try:
+        read = msgspec.convert(table, _Table)
+        fault = read.fault()
+    except msgspec.ValidationError as error:
+        fault = f"{error}; correct it"
+    if not _NAME.fullmatch(name.partition("-")[2]):
+        fault = "the name has other characters than a-z and -; rename it"
+    if fault:
+        raise InvalidInput(f"{place}: {fault}.")
+    right = (plainly(read.right),) if read.kind is Kind.NUMBER else None
+    return Question(
+        name=name,
+        kind=read.kind,
+        text=_on_one_line(read.text),
+        right=right or tuple(option for option in read.options if option in read.wanted()),
+        because=_on_one_line(read.because),
+        options=tuple(read.options),
+        unit=_on_one_line(read.unit),
+        means={measured: _on_one_line(each) for measured, each in read.means.items()},
+        replies={option: _on_one_line(each) for option, each in read.replies.items()},
+    )
 
-    def right(self, kind: Kind, options: Answers) -> Answers:
-        right = self.table.get("right")
-        if kind is Kind.NUMBER:
-            if isinstance(right, bool) or not isinstance(right, int | float):
-                self.refuse("right is missing or no number; write right = 6")
-            return (plainly(right),)
-        wanted = right if kind is Kind.SEVERAL else [right]
-        if not isinstance(wanted, list) or not wanted:
-            self.refuse("right is missing; write the options that hold as a list")
-        if unknown := [each for each in wanted if each not in options]:
-            self.refuse(f"right is {unknown[0]!r}, which is no option; write one of them")
-        return tuple(option for option in options if option in wanted)
 
-    def replies(self, kind: Kind, options: Answers) -> dict[str, str]:
-        value = self.table.get("if", {})
-        if value and kind is not Kind.CHOICE:
-            self.refuse("only a choice has [if] sentences; leave them out")
-        return self.sentences("if", value, options)
-
-    def means(self, options: Answers) -> dict[str, str]:
-        value = self.table.get("means", {})
-        meanings = self.sentences("means", value, None)
-        if unknown := [each for each in meanings.values() if each not in options]:
-            self.refuse(f"means names {unknown[0]!r}, which is no option")
-        return meanings
-
-    def sentences(self, key: str, value: object, names: Answers | None) -> dict[str, str]:
-        if not isinstance(value, dict) or not all(isinstance(each, str) and each.strip() for each in value.values()):
-            self.refuse(f"{key} must be a table of texts")
-        if names is not None and (unknown := [each for each in value if each not in names]):
-            self.refuse(f"[{key}] speaks of {unknown[0]!r}, which is no option")
-        return {name: " ".join(each.split()) for name, each in value.items()}
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
