@@ -13,10 +13,10 @@ from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
-from labkit.teach.exercises.constants import Chosen, Prediction, Settings
+from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.searching import search, steady, unusable
-from labkit.teach.study import replay
+from labkit.teach.results import Walk
 
 
 def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
@@ -140,10 +140,6 @@ def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     return search(answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends")
 
 
-def _job(chosen: Chosen, variant: Variant) -> dict[str, object]:
-    return chosen | dict(variant.parameters)
-
-
 SETTINGS = Settings(
     "job_settings",
     "barriers",
@@ -153,7 +149,6 @@ SETTINGS = Settings(
         "retention": ("delete", "keep"),
     },
     ("no_loss", "no_duplicate", "counted_once", "exact", "ends"),
-    _job,
 )
 
 
@@ -162,17 +157,20 @@ TWO_OFFSETS: dict[str, object] = {"words": "hello-world-world-hello-hello", "sou
 _BARRIERS_APART = "read(0) trigger inject(0) read(0) read(1) read(1) inject(1) settle"
 
 
-def _apart(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
+def _apart() -> Walk:
     model = make("barriers", TWO_OFFSETS)
     assert isinstance(model, Barriers)
-    walk = replay(str(play(model, _BARRIERS_APART).trace))
-    stored = walk.until("complete").facts
-    offsets = stored["checkpoint_offsets"]
-    assert isinstance(offsets, list)
-    return {"offsets": list(offsets), "counts": str(stored["checkpoint_counts"])}, str(walk.trace)
+    return Walk(play(model, _BARRIERS_APART))
 
 
-PREDICTION = Prediction("predicted_04", {"offsets": list, "counts": str}, _apart)
+PREDICTION = Prediction(
+    "predicted_04",
+    _apart,
+    {
+        "offsets": lambda walk: walk.until("complete").facts["checkpoint_offsets"],
+        "counts": lambda walk: str(walk.until("complete").facts["checkpoint_counts"]),
+    },
+)
 
 JUDGES = {
     "04-predict": by(PREDICTION.judge, variant("two offsets")),

@@ -4,13 +4,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import sentence
 from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, truth
+
+if TYPE_CHECKING:
+    from labkit.teach.results import Walk
 
 MAX_STATES = 200_000
 """The largest number of states that a search may visit to judge settings."""
@@ -52,21 +56,21 @@ class Settings:
     """An exercise in which a learner chooses settings of a simulator with which no schedule violates some properties.
 
     `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps its
-    keys to the allowed values. The function `parameters` combines the learner's settings with the failures in a
-    variant, and returns the simulator's parameters.
+    keys to the allowed values. The function `parameters` turns the learner's settings into parameters of the simulator,
+    to which a variant adds failures.
     """
 
     name: str
     model: str
     chosen: Mapping[str, Sequence[Plain]]
     claims: Sequence[str]
-    parameters: Callable[[Chosen, Variant], dict[str, object]]
+    parameters: Callable[[Chosen], Mapping[str, object]] = dict
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Search all schedules with the learner's settings; the answer passes if none violates one of the `claims`."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
-            model = make(self.model, self.parameters(chosen, variant))
+            model = make(self.model, {**self.parameters(chosen), **dict(variant.parameters)})
         except (Unusable, InvalidInput) as error:
             return Finding(False, str(error), general=f"{self.name} is not possible in this configuration.")
         search = _searched(self.model, json.dumps(dict(model.values)))
@@ -76,7 +80,7 @@ class Settings:
                 f"with {settings_text(chosen)} every one of {search.unique_states:,} states was tried, "
                 "and the guarantee holds"
             )
-            return Finding(True, f"{text[0].upper()}{text[1:]}.", text)
+            return Finding(True, sentence(text), text)
         first = min(broken, key=lambda each: len(each.trace.actions))
         claim = next(each for each in model.properties() if each.name == first.property)
         message = f"With {settings_text(chosen)}: {first.because}"
@@ -93,31 +97,31 @@ def settings_text(values: Mapping[str, Plain]) -> str:
 
 @dataclass(frozen=True)
 class Prediction:
-    """An exercise in which a learner predicts the outcome of an experiment. Wrong predictions pass as well.
+    """An exercise in which a learner predicts values of a simulated run. Wrong predictions pass as well.
 
-    `outcome` runs the experiment and returns the result and, if there is one, a trace.
+    `name` is the Python name of the learner's dict, `run` returns the run, and `facts` reads each value from it.
     """
 
     name: str
-    options: Mapping[str, Sequence[Plain] | type]
-    outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
+    run: "Callable[[], Walk]"
+    facts: "Mapping[str, Callable[[Walk], Any]]"
 
-    def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Run the experiment, if there is a prediction, and report predicted and real values side by side."""
-        value = answer.value()
+    def judge(self, answer: Answer, _variant: Variant) -> Finding:
+        """Simulate the run, if there is a prediction, and report predicted and real values side by side."""
+        value, walk = answer.value(), self.run()
+        came = {key: list(fact) if isinstance(fact := read(walk), tuple) else fact for key, read in self.facts.items()}
         try:
-            predicted = named_values(self.name, value, self.options)
+            predicted = named_values(self.name, value, {key: type(fact) for key, fact in came.items()})
         except Unusable as error:
             return Finding(False, str(error))
-        came, trace = self.outcome(variant)
-        agree = [key for key in self.options if predicted[key] == came[key]]
+        agree = [key for key in came if predicted[key] == came[key]]
         comparison = "; ".join(
             f"{key}: you predicted {shown(predicted[key])}, it was {shown(came[key])}"
             + ("" if key in agree else "  <- different")
-            for key in self.options
+            for key in came
         )
-        message = f"{comparison}. {len(agree)} of {len(self.options)} as you predicted."
-        return Finding(True, message, settings_text(came), settings_text(predicted), trace)
+        message = f"{comparison}. {len(agree)} of {len(came)} as you predicted."
+        return Finding(True, message, settings_text(came), settings_text(predicted), str(walk.trace))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.closing import Run
-from labkit.teach.exercises.constants import Chosen, Prediction, Settings
+from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import ask_each, search
 from labkit.teach.study import replay
@@ -53,28 +53,18 @@ def _wrong_steps(ask: Asker, id: int, table: list[int]) -> Finding | None:
     return Finding(False, f"{statement}, but {place}: {right}.", statement, right, general=general)
 
 
-def _weak_chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
-    return {"productions": "weak", **chosen, **dict(variant.parameters)}
-
-
 CHAIN = Settings(
     "chain_settings",
     "delivery",
     {"retry": (True, False), "dedup": ("none", "connection", "volatile", "durable"), "ids": ("derived", "fresh")},
     ("no_loss", "no_duplicate", "ends"),
-    _weak_chain,
+    lambda chosen: {"productions": "weak", **chosen},
 )
-
-
-def _second_of_four(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("delivery.second_of_four")
-    executions = walk.facts["executions"]
-    assert isinstance(executions, list)
-    return {"executions": list(executions), "effects": walk.verdict.rows}, str(walk.trace)
-
-
-PREDICTION = Prediction("predicted_02", {"executions": list, "effects": int}, _second_of_four)
-
+PREDICTION = Prediction(
+    "predicted_02",
+    lambda: replay("delivery.second_of_four"),
+    {"executions": lambda walk: walk.facts["executions"], "effects": lambda walk: walk.verdict.rows},
+)
 
 JUDGES = {
     "02-predict": by(PREDICTION.judge, variant("delivery.second_of_four")),

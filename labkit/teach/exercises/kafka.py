@@ -1,21 +1,95 @@
-"""The exercises of notebook 09: a half visible transaction, and the offsets that a reader gets."""
+"""The exercises of notebook 09: a half visible transaction, and the offsets that a reader gets.
 
+The simulator's own partition (`sim/models/kafka_log/state.py`) says which offsets a read_committed reader gets.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
+from labkit.teach.exercises.asking import Asker, a_list
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Plain, Variant, by, variant
-from labkit.teach.exercises.visibility import judge_visible
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import ask_each
 from labkit.teach.study import replay
 
-
-def _half_visible(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay("kafka_log.half_visible")
-    down, end = walk.until("poll_committed(0)").verdict.rows, walk.verdict.rows
-    facts: dict[str, Plain] = {"records_while_down": down, "records_in_the_end": end}
-    return facts, str(walk.trace)
+Entry = tuple[str, str]
+"""An entry of a log: an operation (write, plain, commit or abort) and the name of its transaction."""
+Log = tuple[Entry, ...]
+_MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
-PREDICTION = Prediction("predicted_09", {"records_while_down": int, "records_in_the_end": int}, _half_visible)
+def judge_visible(answer: Answer, variant: Variant) -> Finding:
+    """Check a learner's function that returns the offsets which a read_committed reader gets from a Kafka log.
+
+    It is called with every log up to the variant's `length`, and with the longer logs in the variant's list `logs`.
+    """
+    ask = Asker(answer, "visible")
+    parameters = dict(variant.parameters)
+    logs = map(tuple, chain(logs_of(parameters["names"], parameters["length"]), parameters.get("logs", ())))
+    return ask_each(ask, logs, partial(_wrong, ask), "All of {} logs show a reader what they should")
 
 
+def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
+    """Yield every possible Kafka log of up to `length` entries, with transactions of these names; short logs first.
+
+    Commit and abort markers only end transactions that are open.
+    """
+    level: list[Log] = [()]
+    for _ in range(length):
+        level = [(*log, entry) for log in level for entry in _next(log, names)]
+        yield from level
+
+
+def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
+    yield "plain", ""
+    for name in names:
+        yield "write", name
+        of_name = [what for what, whose in log if whose == name]
+        if of_name and of_name[-1] == "write":
+            yield "commit", name
+            yield "abort", name
+
+
+def visible(log: Log) -> list[int]:
+    """Return the offsets that a read_committed reader gets from a log; the right answer for the learner's function."""
+    numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
+    partition: Partition = tuple(
+        Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)
+        for place, (what, name) in enumerate(log)
+    )
+    fate_of = fates(partition)
+    return [place for place in range(last_stable_offset(partition)) if fate_of[place] is Fate.COMMITTED]
+
+
+def _wrong(ask: Asker, log: Log) -> Finding | None:
+    entries: Plain = [list(entry) for entry in log]
+    got = a_list(ask, ask(entries), "offsets")
+    right = visible(log)
+    if got == right:
+        return None
+    if more := [each for each in got if each not in right]:
+        fault = f"offset {more[0]} must not be there"
+        general = "A reader gets a record that it must not get, or not yet."
+    elif missing := [each for each in right if each not in got]:
+        fault = f"offset {missing[0]} is missing"
+        general = "A reader misses a record that it could get."
+    else:
+        fault = general = "The offsets are in the wrong order, or some are repeated"
+    expected = f"A reader at read_committed gets {right}."
+    message = f"{ask.with_answer(entries)}: {fault}. {expected}"
+    return Finding(False, message, ask.with_answer(entries), expected, general=general)
+
+
+PREDICTION = Prediction(
+    "predicted_09",
+    lambda: replay("kafka_log.half_visible"),
+    {
+        "records_while_down": lambda walk: walk.until("poll_committed(0)").verdict.rows,
+        "records_in_the_end": lambda walk: walk.verdict.rows,
+    },
+)
 JUDGES = {
     "09-predict": by(PREDICTION.judge, variant("kafka_log.half_visible")),
     "09-visible": by(

@@ -2,7 +2,7 @@
 
 from labkit.core.extras import require
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
 from labkit.teach.study import replay
 
 FIVE = (
@@ -15,14 +15,14 @@ before the other task's transaction commits.
 """
 
 
-def _half_committed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay(FIVE)
-    down, end = walk.until("crash").verdict.rows, walk.verdict.rows
-    facts: dict[str, Plain] = {"rows_while_down": down, "rows_in_the_end": end}
-    return facts, str(walk.trace)
-
-
-PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _half_committed)
+PREDICTION = Prediction(
+    "predicted_08",
+    lambda: replay(FIVE),
+    {
+        "rows_while_down": lambda walk: walk.until("crash").verdict.rows,
+        "rows_in_the_end": lambda walk: walk.verdict.rows,
+    },
+)
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:

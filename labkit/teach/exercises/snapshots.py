@@ -7,7 +7,7 @@ from typing import Any
 from labkit.sim.model import Model
 from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Plain, Variant, by, variant
+from labkit.teach.exercises.contract import by, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.study import replay
 
@@ -90,16 +90,14 @@ ON_THE_WAY = (
 """A trace with two transfers and three markers: one transfer ends in an account, the other in a channel."""
 
 
-def _two_on_their_way(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
-    walk = replay(ON_THE_WAY)
-    accounts, under_way = (walk.facts["snapshot_accounts"], walk.facts["snapshot_channels"])
-    assert isinstance(accounts, list)
-    assert isinstance(under_way, int)
-    return {"accounts": list(accounts), "under_way": under_way}, str(walk.trace)
-
-
-PREDICTION = Prediction("predicted_03", {"accounts": list, "under_way": int}, _two_on_their_way)
-
+PREDICTION = Prediction(
+    "predicted_03",
+    lambda: replay(ON_THE_WAY),
+    {
+        "accounts": lambda walk: walk.facts["snapshot_accounts"],
+        "under_way": lambda walk: walk.facts["snapshot_channels"],
+    },
+)
 
 JUDGES = {
     "03-predict": by(PREDICTION.judge, variant("two transfers on their way")),
