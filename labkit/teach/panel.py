@@ -21,7 +21,7 @@ from labkit.runs.background import BackgroundRun, Mark, Stage
 from labkit.runs.choices import PARTS, Choice, choose, parts
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.result import fragment
-from labkit.view.form import Form
+from labkit.view.form import PanelForm
 
 INTRO = (
     "Choose a sink and a moment, say what you expect, and run: a real PySpark job is killed there by SIGKILL, "
@@ -53,7 +53,7 @@ class CrashPanel:
         self._beats = 0
         self._displayed = False
         self._lock = threading.Lock()
-        self._form = Form({}, self._handle)
+        self._form = PanelForm({}, self._handle)
         self._show()
 
     def choose(self, part: str, value: str) -> None:

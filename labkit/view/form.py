@@ -1,25 +1,38 @@
-"""Show the crash panel in a notebook: an anywidget that displays data from Python and reports clicks."""
+"""Show forms in a notebook: anywidgets that display data from Python and report what a person does."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
 
-_STATIC = Path(__file__).parent / "static"
+from labkit.view.assets import asset
 
-Heard = Callable[[Mapping[str, object]], None]
-"""A callback for messages of the browser: `choose` and `value`, `run`, `cancel`, or `hello` when a view has opened."""
+
+def with_page(bundle: Any, plain: str, page: str) -> Any:
+    """Return a widget's MIME bundle with a text and a page for readers without a kernel."""
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    if data is not None:
+        data |= {"text/plain": plain, "text/html": page}
+    return bundle
 
 
 class Form(anywidget.AnyWidget):
-    """The widget of the crash panel, in which a user chooses where to kill a job; it displays the data in `shown`."""
+    """A widget that displays the data in `shown`, and passes messages of the browser to a function.
 
-    _esm = _STATIC / "panel.js"
-    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))
+    A message has a field such as `run` or `said`, or `hello` when a view has opened.
+    """
+
     shown = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, shown: dict[str, object], heard: Heard) -> None:
+    def __init__(self, shown: dict[str, object], heard: Callable[[Mapping[str, Any]], None]) -> None:
         super().__init__()
         self.shown = shown
         self.on_msg(lambda _widget, message, _buffers: heard(message))
+
+
+class PanelForm(Form):
+    """The widget of the crash panel, in which a user chooses where to kill a job."""
+
+    _esm = asset("panel.js")
+    _css = "\n".join(map(asset, ("scene.css", "stepper.css", "panel.css")))

@@ -5,17 +5,16 @@ simulator whether it is possible, and the answer contains only the changes.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
+from labkit.view.assets import asset
+from labkit.view.form import with_page
 from labkit.view.presenter import Presenter
 from labkit.view.session import Session
 from labkit.view.stepper import page_of
-
-_STATIC = Path(__file__).parent / "static"
 
 
 class Explorer(anywidget.AnyWidget):
@@ -24,8 +23,8 @@ class Explorer(anywidget.AnyWidget):
     A browser view requests the whole state (`shown`) once; then it receives the changes of each choice.
     """
 
-    _esm = _STATIC / "stepper.js"
-    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css"))
+    _esm = asset("stepper.js")
+    _css = "\n".join(map(asset, ("scene.css", "stepper.css")))
     shown = traitlets.Dict().tag(sync=True, to_json=lambda _empty, explorer: explorer.everything())
 
     def __init__(self, session: Session) -> None:
@@ -73,9 +72,4 @@ class Explorer(anywidget.AnyWidget):
         return "\n".join(self.session.story.lines())
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**options)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = str(self)
-            data["text/html"] = page_of(self.session.story)
-        return bundle
+        return with_page(super()._repr_mimebundle_(**options), str(self), page_of(self.session.story))

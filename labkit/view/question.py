@@ -4,43 +4,25 @@ With a kernel it is an anywidget, otherwise the same form by script. Both use on
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import anywidget
-import traitlets
-
 from labkit.view.assets import asset
+from labkit.view.form import Form, with_page
 from labkit.view.stepper import embedded
 
-_STATIC = Path(__file__).parent / "static"
 _STYLES = ("scene.css", "question.css")
 
-Heard = Callable[[Mapping[str, Any]], None]
-"""A callback for messages of the browser: `said` and `why`, `skip`, or `hello` when a view has opened."""
 
+class QuestionForm(Form):
+    """The widget of a question to a learner."""
 
-class QuestionForm(anywidget.AnyWidget):
-    """The widget of a question to a learner, which displays the data in `shown`."""
-
-    _esm = _STATIC / "question.js"
-    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
-    shown = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, shown: dict[str, object], heard: Heard) -> None:
-        super().__init__()
-        self.shown = shown
-        self.on_msg(lambda _widget, message, _buffers: heard(message))
+    _esm = asset("question.js")
+    _css = "\n".join(map(asset, _STYLES))
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**options)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = str(self.shown["text"])
-            data["text/html"] = page_of(self.shown)
-        return bundle
+        return with_page(super()._repr_mimebundle_(**options), str(self.shown["text"]), page_of(self.shown))
 
 
 def page_of(shown: Mapping[str, object]) -> str:
