@@ -1,16 +1,16 @@
-"""Export a space-time diagram as text that other tools draw: a format is one module, and one line in `FORMATS`."""
+"""Export a space-time diagram as text that other tools draw: a format is one line in `FORMATS`."""
 
 from collections.abc import Callable, Mapping
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.view import spacetime
-from labkit.view.exports import mermaid, plantuml, shiviz
+from labkit.view.exports import sequence, shiviz
 from labkit.view.spacetime import Diagram
 
 FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
-    "mermaid": mermaid.write,
-    "plantuml": plantuml.write,
+    "mermaid": lambda diagram, title: sequence.write(diagram, title, sequence.MERMAID),
+    "plantuml": lambda diagram, title: sequence.write(diagram, title, sequence.PLANTUML),
     "shiviz": shiviz.write,
     "svg": lambda diagram, title: spacetime.svg(diagram, title=title),
 }

@@ -1,9 +1,10 @@
-"""Write a space-time diagram as the text of a sequence diagram, in the words of one drawing tool.
+"""Write a space-time diagram as the text of a sequence diagram for Mermaid or PlantUML.
 
 A sequence diagram draws every message as a horizontal arrow, so a message that is under way for several steps has its
 arrow where it arrives, or where it is lost, and its text names the step that sent it.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,49 @@ class Dialect(NamedTuple):
     escaped: Callable[[str], str]
     """Returns text in the form in which the tool shows it as it is, whatever it contains."""
     end: Sequence[str] = ()
+
+
+# Mermaid reads # and ; as the end of a text, %% as a comment, $$ as a formula, < as HTML, and wrap: at the beginning as
+# an option.
+_UNSAFE_IN_MERMAID = re.compile(r"[^\w .,:()=+/'!?-]|(?<=^wrap):|(?<=^nowrap):")
+
+MERMAID = Dialect(
+    begin=("sequenceDiagram", "    title {title}"),
+    participant="    participant {name} as {text}",
+    note="    Note over {name}: {text}",
+    arrow="    {source}{line}{target}: {text}",
+    sent="-)",
+    lost="-x",
+    under_way="--)",
+    at_once="->>",
+    escaped=lambda text: _UNSAFE_IN_MERMAID.sub(lambda match: f"#{ord(match[0])};", text),
+)
+"""The syntax of Mermaid (https://mermaid.js.org/syntax/sequenceDiagram.html)."""
+
+# Two of -, _, /, *, " or ~ are formatting in PlantUML, # or = at the beginning a list or a heading, /' is a comment, a
+# backslash begins a line break, and % and $ call functions.
+_UNSAFE_IN_PLANTUML = re.compile(r"[^\w .,:()=+#;/'!?-]|^[#=]|(?<=-)-|(?<=_)_|(?<=/)/|/(?=')")
+
+
+def _escaped(text: str) -> str:
+    # PlantUML decodes \ and then still takes \t for a tabulator; a space without width keeps them apart.
+    coded = _UNSAFE_IN_PLANTUML.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+    return coded.replace("<U+005C>t", "<U+005C><U+200B>t")
+
+
+PLANTUML = Dialect(
+    begin=("@startuml", "title {title}"),
+    participant='participant "{text}" as {name}',
+    note="note over {name} : {text}",
+    arrow="{source} {line} {target} : {text}",
+    sent="->>",
+    lost="->x",
+    under_way="-->>",
+    at_once="->",
+    escaped=_escaped,
+    end=("@enduml",),
+)
+"""The syntax of PlantUML (https://plantuml.com/sequence-diagram)."""
 
 
 def write(diagram: Diagram, title: str, dialect: Dialect) -> str:
