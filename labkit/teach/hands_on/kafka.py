@@ -4,7 +4,7 @@ The operations are those of the lab's Kafka store; the broker's answers appear a
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -79,11 +79,7 @@ class Topic:
 
     def begin(self, name: str) -> ServerAnswer:
         """Begin a transaction with this name (lower-case letters, digits, _), in a producer of its own."""
-        try:
-            self._open[name] = self.store.begin(_handle(name))
-        except LabError as refusal:
-            return ServerAnswer(f"{name}: refused, {refusal}")
-        return ServerAnswer(f"{name}: begun")
+        return _tried(name, "begun", lambda: self._open.update({name: self.store.begin(_handle(name))}))
 
     def write(self, name: str, *words: str) -> ServerAnswer:
         """Write one record for each word into an open transaction.
@@ -91,24 +87,20 @@ class Topic:
         Returns the broker's answer, which may be a refusal.
         """
         transaction = self._transaction(name)
-        try:
+
+        def write() -> None:
             for word in words:
                 transaction.write(Observation(next(self._numbers), word, 1, 0, 1))
             transaction.flush()
-        except LabError as refusal:
-            return ServerAnswer(f"{name}: refused, {refusal}")
-        return ServerAnswer(f"{name}: written")
+
+        return _tried(name, "written", write)
 
     def pre_commit(self, name: str) -> ServerAnswer:
         """Flush a transaction's records to the broker, and store its transactional.id, producer id and epoch.
 
         With these, any process can commit the transaction later.
         """
-        try:
-            self._transaction(name).prepare()
-        except LabError as refusal:
-            return ServerAnswer(f"{name}: refused, {refusal}")
-        return ServerAnswer(f"{name}: pre-committed")
+        return _tried(name, "pre-committed", lambda: self._transaction(name).prepare())
 
     def commit(self, name: str) -> ServerAnswer:
         """Commit a transaction with its stored producer id and epoch, as any process could, and return the result."""
@@ -217,23 +209,12 @@ class Kafka:
         self._topics.clear()
 
 
-_last: list[Kafka] = []
-
-
 def kafka() -> Kafka:
     """Return the Kafka broker that the environment variable LABKIT_KAFKA names, or start a private one.
 
     Deletes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
     """
-    for earlier in _last:
-        earlier.clean()
-    _last.clear()
-    server = private.find(addresses.KAFKA, tethered_kafka)
-    client = Kafka(server)
-    if server.folder is None:
-        private.at_end(client.clean)
-    _last.append(client)
-    return client
+    return private.client(addresses.KAFKA, tethered_kafka, Kafka)
 
 
 def _places(server: private.Server) -> Iterator[Path]:
@@ -247,6 +228,15 @@ def _places(server: private.Server) -> Iterator[Path]:
 
 
 _numbers = count(1)
+
+
+def _tried(name: str, done: str, act: Callable[[], object]) -> ServerAnswer:
+    """Call `act`, and return `done` or the broker's refusal as the answer about the transaction `name`."""
+    try:
+        act()
+    except LabError as refusal:
+        return ServerAnswer(f"{name}: refused, {refusal}")
+    return ServerAnswer(f"{name}: {done}")
 
 
 def _handle(name: str) -> Handle:

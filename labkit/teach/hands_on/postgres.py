@@ -200,25 +200,15 @@ class Postgres:
             connection.close()
 
 
-_last: list[Postgres] = []
-
-
 def postgres() -> Postgres:
     """Return the PostgreSQL in the environment variable LABKIT_POSTGRES, or start a private one, for SQL by hand.
 
     Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
     started.
     """
-    for earlier in _last:
-        earlier.clean()
-    _last.clear()
     # Logical decoding reads more of the log than the default writes.
     start = partial(tethered_postgres, "--no-sync", "-c", "wal_level=logical")
-    client = Postgres(private.find(addresses.POSTGRES, start))
-    if not client.is_private:
-        private.at_end(client.clean)
-    _last.append(client)
-    return client
+    return private.client(addresses.POSTGRES, start, Postgres)
 
 
 def _shown(value: object) -> str:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from labkit.host.servers.tethered import TetheredServer
 
@@ -43,6 +43,33 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
     _private[variable] = (os.getpid(), fresh)
     os.environ[variable] = fresh.address
     return fresh
+
+
+class Client(Protocol):
+    """A client of a server for experiments by hand; `clean` removes what it has made there."""
+
+    def clean(self) -> None:
+        """Remove what this client has made on its server."""
+
+
+ClientT = TypeVar("ClientT", bound=Client)
+_clients: dict[str, Client] = {}
+
+
+def client(
+    variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
+) -> ClientT:
+    """Return a new client, made by `make`, of the server that `find` returns, and clean up after an earlier one.
+
+    A client of a user's own server also cleans up when this process ends.
+    """
+    if variable in _clients:
+        _clients.pop(variable).clean()
+    server = find(variable, start)
+    made = _clients[variable] = make(server)
+    if server.folder is None:
+        at_end(made.clean)
+    return made
 
 
 def at_end(close: Callable[[], object]) -> None:

@@ -185,7 +185,7 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        os._exit(_run(task, changes, kill, lambda line: _tell(writing, line)))
+        os._exit(_run(task, changes, kill, lambda line: os.write(writing, f"{line.splitlines()[0]}\n".encode())))
     os.close(writing)
     lines, late = _lines(reading, pid)
     _, status = os.waitpid(pid, 0)
@@ -201,10 +201,6 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
         [text for kind, _, text in told if kind == "at"],
         error,
     )
-
-
-def _tell(writing: int, line: str) -> None:
-    os.write(writing, f"{line.splitlines()[0]}\n".encode())
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
@@ -223,7 +219,7 @@ def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
                 late = True
 
 
-def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str], None]) -> int:
+def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str], object]) -> int:
     def at(moment: str) -> None:
         tell(f"at {moment}")
         if kill and moment == kill:

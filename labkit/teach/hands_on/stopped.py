@@ -92,7 +92,11 @@ def stopped_writers() -> StoppedWriters:
         for store in ("file", "table", "owned"):
             path = str(Path(folder) / store)
             outputs = _stopped(store, path)
-            rows = _lines(path) if store == "file" else _table(path)
+            if store == "file":
+                rows = [int(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+            else:
+                with closing(sqlite3.connect(path)) as there:
+                    rows = [row for (row,) in there.execute("SELECT id FROM rows")]
             writers.append(_judged(store, outputs, rows))
     try:
         server = kafka()
@@ -104,15 +108,6 @@ def stopped_writers() -> StoppedWriters:
         rows = [each.row.offset for each in topic.entries(READ_COMMITTED)]
         writers.append(_judged("topic", outputs, rows))
     return StoppedWriters(writers, missing)
-
-
-def _lines(path: str) -> list[int]:
-    return [int(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-
-
-def _table(path: str) -> list[int]:
-    with closing(sqlite3.connect(path)) as store:
-        return [row for (row,) in store.execute("SELECT id FROM rows")]
 
 
 def _judged(store: str, outputs: Mapping[str, str], rows: Sequence[int]) -> Stopped:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.teach.exercises import progress
 from labkit.teach.questions import notes
 from labkit.teach.questions.card import Answer
 from labkit.teach.questions.question import CHOOSE, WRITE, Question, find, questions
@@ -157,7 +158,7 @@ def reset(name: str, *, confirm: bool) -> bool:
     if name not in questions():
         return False
     if confirm:
-        notes.forget(find(name))
+        progress.forget(name)
         _open_questions.pop(name, None)
         print(f'{name}: your prediction is deleted. Run the cell with lab.ask("{name}") to see the question again.')
     else:

@@ -81,11 +81,6 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
         progress.note(question.name, state=shown.state, came=list(words))
 
 
-def forget(question: Question) -> None:
-    """Delete the prediction for a question, so that it can be made again."""
-    progress.forget(question.name)
-
-
 def listed(questions: Iterable[Question]) -> str:
     """Return a text table of the predictions for these questions, with the number of right ones; empty if none."""
     rows = [("prediction", "you said", "it was", "")]
