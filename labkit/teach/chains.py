@@ -17,7 +17,7 @@ from labkit.sim.explore import explore
 from labkit.sim.trace import make, replay
 from labkit.teach.results import Search
 from labkit.view.card import Shown
-from labkit.view.grid import Grid, Name, Square
+from labkit.view.grid import Grid, Square
 
 __all__ = ["Chains", "chains"]
 
@@ -41,7 +41,9 @@ class Chains(Shown):
 
     def __init__(self) -> None:
         self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
-        self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
+        self.grid = Grid(
+            {(each.source, each.sink, each.engine): _square(each, found) for each, found in self.searches.items()}
+        )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
         """Return what the search of all simulated schedules found for the chain with this source, engine and sink.
@@ -69,10 +71,6 @@ def chains() -> Chains:
     return Chains()
 
 
-def _name(chain: Chain) -> Name:
-    return chain.source, chain.sink, chain.engine
-
-
 def _square(chain: Chain, search: Search) -> Square:
     shown = next((name for name in ("no_loss", "no_duplicate", *ON_THE_WAY) if name in search.violated), None)
     steps: Sequence[str] = ()
@@ -97,13 +95,10 @@ def spark_guarantee(chain: Chain) -> str:
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
-    if chain.source == "socket" and chain.keeps_checkpoint and chain.sink in ON_A_SOCKET and _is_default(chain):
+    is_default = chain.order in (Order.NONE, Order.DECISION)
+    if chain.source == "socket" and chain.keeps_checkpoint and chain.sink in ON_A_SOCKET and is_default:
         return f"Real Spark with its socket source (notebook 07): {Guarantee.AT_MOST_ONCE.value}."
     return ""
-
-
-def _is_default(chain: Chain) -> bool:
-    return chain.order in (Order.NONE, Order.DECISION)
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
@@ -112,13 +107,8 @@ def predicted(chain: Chain) -> tuple[Guarantee, int]:
     There is one for each failpoint, the place of a kill. They were written by hand, and tests compare each with a real
     run.
     """
-    cells = {
-        cell.point: each
-        for cell, each in expectations().items()
-        if (cell.strategy, cell.order) == (chain.sink, chain.order)
-    }
-    outcomes = {"no_loss": any(each.lost for each in cells.values()), "no_unexpected": False}
-    outcomes["no_duplicate"] = any(each.duplicate for each in cells.values())
-    return guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in outcomes.items()}), len(
-        cells
-    )
+    cells = [each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)]
+    outcomes = {"no_unexpected": False, "no_loss": any(each.lost for each in cells)}
+    outcomes["no_duplicate"] = any(each.duplicate for each in cells)
+    worst = guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in outcomes.items()})
+    return worst, len(cells)

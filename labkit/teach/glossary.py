@@ -100,7 +100,7 @@ def _forms(entry: Entry) -> set[str]:
 
 def _card(entry: Entry) -> Card:
     others = entry.elsewhere()
-    origin = _introduced(entry)
+    origin = f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
     plain = [f"{entry.word}: {entry.meaning}"]
     plain += columns(list(others.items())).splitlines() if others else []
     plain += [f"See also: {', '.join(entry.see)}."] if entry.see else []
@@ -113,10 +113,6 @@ def _card(entry: Entry) -> Card:
         para(origin, kind="lkc-under") if origin else "",
         plain=plain,
     )
-
-
-def _introduced(entry: Entry) -> str:
-    return f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
 
 
 def _all(entries: Sequence[Entry]) -> Card:

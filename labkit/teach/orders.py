@@ -142,9 +142,7 @@ class Order(OnCard):
 
         Without `claim`, it is the first violated property. Raises `InvalidInput` if no schedule violates it.
         """
-        broken: dict[str, Trace] = {}
-        for verdicts in self.results.values():
-            broken = {**verdicts.witnesses, **broken}
+        broken = {**self.results[World.OTHER].witnesses, **self.results[World.SAME].witnesses}
         if not broken:
             raise InvalidInput("No schedule violates a property of this design, so there is no counterexample.")
         if claim is None:
@@ -195,18 +193,16 @@ class Order(OnCard):
 
     def card(self) -> Card:
         once = self.guarantee is Guarantee.EXACTLY_ONCE
+        fault = f", in which once {FAULTS[self.fault]}" if self.fault in FAULTS else ""
         return Card(
             self.guarantee.value,
             card.table(("when", "left", "schedule"), self.rows()),
             *([card.items(self.built)] if self.built else []),
             title=str(self.design),
             tone=card.GOOD if once else card.BAD,
-            under=f"Simulated: every schedule with at most {CRASHES} crashes{self._and_fault()}. {GRANTED}",
+            under=f"Simulated: every schedule with at most {CRASHES} crashes{fault}. {GRANTED}",
             plain=str(self).splitlines(),
         )
-
-    def _and_fault(self) -> str:
-        return f", in which once {FAULTS[self.fault]}" if self.fault in FAULTS else ""
 
 
 class Orders(Shown):

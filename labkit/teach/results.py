@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure
@@ -31,7 +30,6 @@ MOST_CLAIMS = 8
 class Walk:
     """A finished run of a simulator (state machine), with its verdict, violated properties, and results by name."""
 
-    @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
@@ -76,10 +74,8 @@ class Walk:
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
                 return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
-        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}")
-
-    def _happened(self) -> list[str]:
-        return list(dict.fromkeys(map(str, self.walk.actions)))
+        happened = list(dict.fromkeys(map(str, self.walk.actions)))
+        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], happened)}")
 
     @property
     def verdict(self) -> Verdict:
@@ -130,7 +126,6 @@ class Walk:
 class Search:
     """The result of searching all schedules of a simulator: the number of states, and the violated properties."""
 
-    @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
         self.violated = {violation.property: violation.because for violation in exploration.violations}
@@ -237,7 +232,7 @@ def _card_of_walk(walk: Walk) -> Card:
         *([para(sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
         *(para(sentence(text)) for _, text in (walk.reader_account.lines() if walk.reader_account else ())),
-        *_claims(verdict, broken),
+        *([fold(_broken(len(broken)), items(broken)) if verdict else items(broken)] if broken else []),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
         title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",
         plain=[
@@ -253,11 +248,6 @@ def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterab
         yield f"  BROKEN {', '.join(violated)}"
     elif not verdict:
         yield from (f"  BROKEN {name}: {because}" for name, because in violated.items())
-
-
-def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
-    if broken:
-        yield fold(_broken(len(broken)), items(broken)) if verdict else items(broken)
 
 
 def _word(verdict: Verdict | None, broken: Sequence[str]) -> tuple[str, str]:

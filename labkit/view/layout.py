@@ -167,9 +167,9 @@ def layout(scenes: Sequence[Scene]) -> Layout:
     """Compute one layout for the pictures of all steps of a run, so that no box moves between steps."""
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
-    columns = [
-        [name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))
-    ]
+    columns: list[list[str]] = [[] for _ in range(1 + max(alike[0].column for alike in boxes.values()))]
+    for name, alike in boxes.items():
+        columns[alike[0].column].append(name)
     widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
     sides = _sides(boxes, channels)
     # A box is as high as its highest form, so that nothing moves when its rows come and
@@ -209,16 +209,9 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
     for scene in scenes:
         for box in scene.boxes:
             forms.setdefault(box.id, {})[box] = None
-    order = {name: min(_rank(scene, name) for scene in scenes) for name in forms}
+    ranks = [{box.id: place for place, box in enumerate(scene.boxes)} for scene in scenes]
+    order = {name: min(rank.get(name, len(rank)) for rank in ranks) for name in forms}
     return {name: list(forms[name]) for name in sorted(forms, key=lambda name: order[name])}
-
-
-def _rank(scene: Scene, name: str) -> int:
-    return next((place for place, box in enumerate(scene.boxes) if box.id == name), len(scene.boxes))
-
-
-def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
-    return 1 + max(alike[0].column for alike in boxes.values())
 
 
 @lru_cache(maxsize=MEMORY)
@@ -314,16 +307,10 @@ def _gutters(
         if is_stub(channel, boxes):
             number, extra = target.column, width(_from(boxes, channel), SMALL) + 40
         else:
-            number, extra = (
-                max(target.column, boxes[channel.source][0].column),
-                BEND if _bends(channel, boxes) else 34,
-            )
+            source = boxes[channel.source][0]
+            number, extra = max(target.column, source.column), 34 if source.tall or target.tall else BEND
         wide[number] = max(wide[number], max(queues[name]) + extra)
     return wide
-
-
-def _bends(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    return not (boxes[channel.source][0].tall or boxes[channel.target][0].tall)
 
 
 def _from(boxes: Mapping[str, Sequence[Box]], channel: Channel) -> str:

@@ -52,17 +52,13 @@ def line(steps: Sequence[Step], key: str) -> Html:
         "svg",
         tag("title", alt),
         Html(_drawn(track)),
-        Html(_caption(key)),
+        tag("text", f"what a reader saw of {key if len(key) <= 16 else key[:15] + '…'}", x="2", y=number(HIGH + 16)),
         role="img",
         aria_label=alt,
         viewBox=f"0 0 {number(WIDE)} {number(HIGH + 22)}",
         width=number(WIDE),
         height=number(HIGH + 22),
     )
-
-
-def _caption(key: str) -> str:
-    return tag("text", f"what a reader saw of {key if len(key) <= 16 else key[:15] + '…'}", x="2", y=number(HIGH + 16))
 
 
 def _side(share: float) -> str:

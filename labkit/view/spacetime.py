@@ -271,9 +271,19 @@ def text(diagram: Diagram) -> str:
 def event_text(diagram: Diagram, step: int) -> str:
     """Return a step's sentence with its messages: `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
     each = diagram.steps[step - 1]
-    got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
-    sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
-    reached = [f"reaches {diagram.lanes[name]}" for name in each.touches if name in diagram.lanes]
+    lanes = diagram.lanes
+    got = [
+        f"{'lost' if flight.lost else 'got'} {flight.token.name} of {lanes.get(flight.source, flight.source)}, "
+        f"step {flight.sent}"
+        for flight in diagram.flights
+        if flight.received == step
+    ]
+    sent = [
+        f"sent {flight.token.name} to {lanes.get(flight.target, flight.target)}"
+        for flight in diagram.flights
+        if flight.sent == step
+    ]
+    reached = [f"reaches {lanes[name]}" for name in each.touches if name in lanes]
     details = "; ".join([*got, *sent, *reached])
     return signed(each) + (f" [{details}]" if details else "")
 
@@ -281,12 +291,3 @@ def event_text(diagram: Diagram, step: int) -> str:
 def signed(step: Step) -> str:
     """Return the sentence of a step, with its kind of event in front unless it is an ordinary step: `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"
-
-
-def _got(diagram: Diagram, flight: Flight) -> str:
-    verb = "lost" if flight.lost else "got"
-    return f"{verb} {flight.token.name} of {diagram.lanes.get(flight.source, flight.source)}, step {flight.sent}"
-
-
-def _sent(diagram: Diagram, flight: Flight) -> str:
-    return f"sent {flight.token.name} to {diagram.lanes.get(flight.target, flight.target)}"

@@ -102,8 +102,12 @@ class Pair(Shown):
         """A sentence that says in which step the two runs first differ, and what happens there."""
         if not self.differs_at:
             return "The two runs do not differ."
-        left, right = (_what(player.story, self.differs_at) for player in (self.left, self.right))
-        return f"The first difference is in step {self.differs_at}. Left: {left} Right: {right}"
+        at = self.differs_at
+        left, right = (
+            sentence_of(each.story, at) if at <= len(each.story.actions) else "it has ended."
+            for each in (self.left, self.right)
+        )
+        return f"The first difference is in step {at}. Left: {left} Right: {right}"
 
     def html(self) -> str:
         """Return both runs as HTML to step through, which needs no other file."""
@@ -112,7 +116,3 @@ class Pair(Shown):
 
     def __str__(self) -> str:
         return f"{self.sentence}\n\nleft: {self.left}\n\nright: {self.right}"
-
-
-def _what(story: Story, step: int) -> str:
-    return sentence_of(story, step) if step <= len(story.actions) else "it has ended."

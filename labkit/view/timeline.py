@@ -14,7 +14,7 @@ LONGEST = 60
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
     """Return a line such as `hello=1 hello=2 | crash 1 | hello=1`, in the order in which the rows became visible."""
-    every = (f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events)
+    every = (f"| {event.moment} |" if isinstance(event, Reading) else f"{event.key}={event.value}" for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0
     for word in every:
@@ -62,7 +62,3 @@ def by_key(
             label = f"offset {event.offset}, driver {event.incarnation}"
             track.append(Step(label, event.value, event.offset, event.incarnation))
     return {key: track[:most_steps] for key, track in sorted(tracks.items())}
-
-
-def _row(event: Observation) -> str:
-    return f"{event.key}={event.value}"

@@ -65,7 +65,7 @@ class Totals(Shown):
     def __str__(self) -> str:
         rows: list[Sequence[str]] = []
         for name, run in self.runs.items():
-            rows.append([name, *(_message(each) for each in run)])
+            rows.append([name, *(f"{each.message}{' (lost)' * each.is_lost}" for each in run)])
             rows.append(["  batch query", *(str(each.records) for each in run)])
             rows.append(["  reader", *(_reader_total(each) for each in run)])
         most = max(map(len, rows))
@@ -86,10 +86,6 @@ class Totals(Shown):
 
     def html(self) -> str:
         return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
-
-
-def _message(total: Total) -> str:
-    return f"{total.message}{' (lost)' * total.is_lost}"
 
 
 def _reader_total(total: Total) -> str:

@@ -4,7 +4,7 @@ Each text and each piece of a picture is sent once and has a number from then on
 jumps when a learner takes another branch.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from labkit.sim.model import Action
@@ -191,8 +191,5 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
     """Return how many scenes at the beginning of both lists are the same objects."""
-    return next(_parting(before, now), min(len(before), len(now)))
-
-
-def _parting(before: list[Scene], now: list[Scene]) -> Iterator[int]:
-    return (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
+    parting = (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
+    return next(parting, min(len(before), len(now)))

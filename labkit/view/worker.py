@@ -29,7 +29,7 @@ class Players:
         sentence. An error changes nothing.
         """
         message = json.loads(text)
-        self._answers = []
+        self._answers.clear()
         if "start" in message:
             self._start(str(message["player"]), message["start"])
         elif "again" in message["message"]:
@@ -47,8 +47,5 @@ class Players:
         except LabError as error:
             self._answers.append({"refused": str(error)})
             return
-        self._presenters[player] = Presenter(session, self._send, map(str, start["done"]))
+        self._presenters[player] = Presenter(session, self._answers.append, map(str, start["done"]))
         self._answers.append({"shown": self._presenters[player].everything()})
-
-    def _send(self, message: dict[str, object]) -> None:
-        self._answers.append(message)

@@ -33,10 +33,6 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 
 
-def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    return ([list(map(str, participant.log)) for participant in state.participants],)
-
-
 def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     state = model.initial()
     logs = [tuple(map(Entry, log)) for log in parts["logs"]]
@@ -55,7 +51,13 @@ LOGS = (
     ("prepared", "abort_alone"),
 )
 """The logs that a participant can have, in correct systems or in broken ones."""
-WATCH = Watch("atomic", "two_phase_commit", "atomic", _logs, _any_logs)
+WATCH = Watch(
+    "atomic",
+    "two_phase_commit",
+    "atomic",
+    lambda _model, state: ([list(map(str, participant.log)) for participant in state.participants],),
+    _any_logs,
+)
 TWO: dict[str, object] = {"participants": 2, "losses": 0}
 THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
 

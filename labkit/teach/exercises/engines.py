@@ -3,6 +3,7 @@
 A store is described by a dict: how it writes rows, whether it stages rows, and which writes it can combine.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import permutations, product
@@ -134,7 +135,7 @@ def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
         return Finding(False, f"{statement}. {why}", statement, "an order", general=why)
     steps = tuple(_set(ask, each) for each in answer)
     if not has_order(store, quiet=quiet):
-        why = NO_ORDER[0].upper() + NO_ORDER[1:]
+        why = NO_ORDER.capitalize()
         reason = forbidden(steps, store) or harm(steps, store, quiet=quiet)
         return Finding(False, f"{statement}, and {NO_ORDER}: {reason}", statement, "[]", general=why)
     if reason := forbidden(steps, store):
@@ -163,23 +164,11 @@ def really_next(engine: str, left: list[str]) -> int:
     where it registers a checkpoint only after writing its file `_metadata`
     (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
-    return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
-
-
-def _next_of_spark(left: list[str]) -> int:
-    numbers = [int(each.removeprefix("offsets/")) for each in left if _is(each, "offsets/")]
-    if not numbers:
-        return 0
-    last = max(numbers)
-    return last + (f"commits/{last}" in left)
-
-
-def _next_of_flink(left: list[str]) -> int:
-    return 1 + max([0, *(int(each.removeprefix("ha/")) for each in left if each.startswith("ha/"))])
-
-
-def _is(name: str, folder: str) -> bool:
-    return name.startswith(folder) and not name.startswith(f"{folder}.")
+    folder = "offsets/" if engine == "spark" else "ha/"
+    numbers = [int(each.removeprefix(folder)) for each in left if re.match(rf"{folder}\d", each)]
+    if engine == "flink":
+        return 1 + max(numbers, default=0)
+    return max(numbers) + (f"commits/{max(numbers)}" in left) if numbers else 0
 
 
 def _left(engine: str, first: int, steps: int = 4) -> Iterator[list[str]]:

@@ -81,10 +81,6 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
             yield state
 
 
-def _nothing(_model: Model[Any], _parts: Mapping[str, Any]) -> Iterable[Any]:
-    return ()
-
-
 class System(NamedTuple):
     """A configured simulator, on whose states a learner's property is tested.
 
@@ -116,7 +112,7 @@ class Watch:
     model: str
     claim: str
     view: View
-    assemble: Assemble = _nothing
+    assemble: Assemble = lambda _model, _parts: ()
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
         """Return the simulator's own property, with which the learner's function should agree."""
@@ -167,10 +163,10 @@ class Watch:
     def _too_lax(self, ask: Asker, system: System, case: Case) -> Finding:
         claim = self.claimed(make(self.model, system.parameters))
         # The reason tells a whole run, which a state that was put together does not have.
-        reason = _start(claim.because(case.state)) if system.assembled is None else ""
+        reason = claim.because(case.state) if system.assembled is None else ""
         message = (
             f"{ask.call(*case.question)} answered True, but this does not hold there ({system.name}): "
-            f"{claim.sentence} {reason}"
+            f"{claim.sentence} {reason[:1].upper()}{reason[1:]}"
         ).rstrip()
         general = f"{self.function} accepts a state where this does not hold: {claim.sentence}"
         observed = f"a bad state is accepted: {system.name}"
@@ -192,10 +188,6 @@ def systems_of(variant: Variant) -> list[System]:
         *(System(name, parameters) for name, parameters in chosen.get("bad", ())),
         *(System(name, parameters, assembled=parts) for name, parameters, parts in chosen.get("assembled", ())),
     ]
-
-
-def _start(sentence: str) -> str:
-    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 @cache

@@ -96,13 +96,9 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
     if not isinstance(read, dict):
         return None, False
     stored: dict[str, Note] = {name: cast("Note", each) for name, each in read.items() if isinstance(each, dict)}
-    return _carried_over(stored), len(stored) == len(read)
-
-
-def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
-    return {now(name): note for name, note in read.items() if now(name) not in read} | {
-        name: note for name, note in read.items() if now(name) == name
-    }
+    carried_over = {now(name): note for name, note in stored.items() if now(name) not in stored}
+    current = {name: note for name, note in stored.items() if now(name) == name}
+    return carried_over | current, len(stored) == len(read)
 
 
 def _write(notes_by_name: dict[str, Note], changed: str) -> None:

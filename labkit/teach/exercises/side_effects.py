@@ -108,7 +108,8 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
     statement = ask.with_answer(two)
-    message = f"{statement}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}"
+    named = ", ".join(f"{name} {one[name]!r}" for name in SAME)
+    message = f"{statement}, and so did the call of {named}; they differ in: {differ}. {LOSES}"
     return Finding(False, message, statement, "a key of its own", general=LOSES)
 
 
@@ -129,10 +130,6 @@ def _split_call(
             message = f"{statement}, and {shown(before)} before, with another {changed}. {DOUBLES}"
             return Finding(False, message, statement, shown(before), general=DOUBLES)
     return None
-
-
-def _named(row: dict[str, Plain]) -> str:
-    return ", ".join(f"{name} {row[name]!r}" for name in SAME)
 
 
 LARGE = (0, *(10**power for power in range(3, 13)))

@@ -45,7 +45,8 @@ def scene(model: Barriers, state: State) -> Scene:
             held = bool(operator.inputs) and _is_held(model, operator, into)
             note = f"held back: barrier {operator.at[into]} came" if held else ""
             name = f"{sender}-{target}"
-            channels.append(Channel(name, sender, target, _queue(model, queue), note, held, volatile=True))
+            tokens = tuple(_item(model, item) for item in queue)
+            channels.append(Channel(name, sender, target, tokens, note, held, volatile=True))
     boxes += [_coordinator(model, state), _outside(model, state)]
     return Scene(tuple(boxes), tuple(channels), may_follow(faults._fields, faults))
 
@@ -59,10 +60,6 @@ def _is_held(model: Barriers, operator: Operator, into: int) -> bool:
 def _word(model: Barriers, item: int, *, faded: bool = False) -> Token:
     words = model.settings.words
     return record(tuple(dict.fromkeys(words)), words[item], str(item), faded=faded)
-
-
-def _queue(model: Barriers, queue: bytes) -> tuple[Token, ...]:
-    return tuple(_item(model, item) for item in queue)
 
 
 def _item(model: Barriers, item: int) -> Token:

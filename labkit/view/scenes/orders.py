@@ -4,7 +4,7 @@ from labkit.core.records import Observation
 from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import KEY, Judge
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.state import NO_JOB, Job, Note, Place, State, kept
+from labkit.sim.models.orders.state import NO_JOB, Note, Place, State, kept
 from labkit.sim.writes import Output, Write
 from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
 from labkit.view.scene import Place as Where
@@ -48,7 +48,7 @@ def _engine(model: Orders, state: State) -> Box:
     process, writes = state.process, model.design.writes
     rows = []
     if Write.PLAN in writes:
-        plans = [slip(f"{each.step}: {_range(each)}") for each in process.plans]
+        plans = [slip(f"{each.step}: rows {each.start} to {each.end - 1}") for each in process.plans]
         rows.append(field(process, "plans", "plans", "" if plans else "none", plans))
     if Write.STATE in writes:
         states = [slip(f"{each.step}: hello = {each.total}") for each in process.states]
@@ -115,10 +115,6 @@ def _reader(model: Orders, state: State) -> Box:
     if any(isinstance(event, Observation) for event in events):
         rows.append(Row(Kind.PLAIN, "if this is the end", judge.verdict(state).guarantee.value))
     return Box("reader", 3, "reader", "looks from outside", tuple(rows), lane=False)
-
-
-def _range(job: Job) -> str:
-    return f"rows {job.start} to {job.end - 1}"
 
 
 def _note(note: Note) -> str:

@@ -1,6 +1,6 @@
 """Draw the simulator of a pipeline: the log, the checkpoint folder, the driver, the store, and an outside reader."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from labkit.core.records import Observation
 from labkit.core.strategies import Op, Pending
@@ -75,7 +75,7 @@ def _folder(model: Pipeline, query: Query) -> Box:
         field(query, "decided", "commits/", "" if commits else "none", commits),
     ]
     if model.settings.defers or query.handles:
-        votes = [slip(f"{batch}: {_all(map(_name, handles))}") for batch, handles in query.handles]
+        votes = [slip(f"{batch}: {' '.join(map(_name, handles))}") for batch, handles in query.handles]
         rows.append(field(query, "handles", "stored votes", "" if votes else "none", votes))
     if model.settings.strategy.facts.pending is Pending.LOG:
         logs = [slip(f"batch {batch}, p{partition}") for batch, partition in query.logs]
@@ -84,10 +84,6 @@ def _folder(model: Pipeline, query: Query) -> Box:
         rows.append(field(query, "confirmed", "second confirmations", "" if confirmed else "none", confirmed))
     says = f"query {query.generation}, {query.incarnation} drivers so far"
     return Box("folder", 0, "checkpoint folder", says, tuple(rows))
-
-
-def _all(words: Iterable[str]) -> str:
-    return " ".join(words)
 
 
 def _name(handle: Handle) -> str:

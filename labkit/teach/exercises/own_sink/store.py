@@ -73,10 +73,6 @@ def opened() -> sqlite3.Connection:
     return db
 
 
-def _only_reads(sql: object) -> bool:
-    return type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
-
-
 class Table:
     """A SQLite database as the store of a sink under test; this process has it open."""
 
@@ -91,12 +87,12 @@ class Table:
         Raises `sqlite3.OperationalError` if there are more than `MOST_ROWS`.
         """
         self.may_show = True
-        alone = not self.db.in_transaction
+        only_reads = not self.db.in_transaction and type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
         try:
             rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         finally:
             # Asked again, because SQLite itself ends some transactions that fail.
-            self.may_show = not self.db.in_transaction and not (alone and _only_reads(sql))
+            self.may_show = not self.db.in_transaction and not only_reads
         if len(rows) > MOST_ROWS:
             raise sqlite3.OperationalError(f"the statement returned more than {MOST_ROWS} rows; select fewer")
         return [list(row) for row in rows]
