@@ -9,10 +9,10 @@ from labkit.core.judge import Verdict
 from labkit.core.words import nearest
 from labkit.sim.blueprint import Fact
 from labkit.sim.models import MODELS
-from labkit.sim.trace import blueprint
+from labkit.sim.trace import blueprint, parse
 from labkit.sim.walk import Replay, Trace
 
-__all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
+__all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "run_of", "say"]
 
 
 class ScenarioName(NamedTuple):
@@ -62,6 +62,19 @@ def find(text: str, shown: str = "") -> ScenarioName:
     names = next((each for each, least in likely if get_close_matches(text[:40], each, 1, least)), [])
     suggestion = nearest(text[:40], names) if names else where_listed
     raise InvalidInput(f"there is no scenario {text[:40]!r}; {suggestion}")
+
+
+def run_of(what: str | Trace) -> tuple[Trace, str]:
+    """Return the run that is named by a scenario, given as a trace, or as its text; and what to watch for in it.
+
+    Raises `InvalidInput` for an unknown scenario or invalid text.
+    """
+    if isinstance(what, Trace):
+        return what, ""
+    if "~" in what:
+        return parse(what), ""
+    scenario = find(what)
+    return scenario.trace, scenario.watch_for
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:

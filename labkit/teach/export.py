@@ -6,8 +6,8 @@ from pathlib import Path
 from labkit.core.arguments import takes
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.diagram import of_folder, of_run, title_of
-from labkit.sim.scenarios import find
-from labkit.sim.trace import Trace, parse
+from labkit.sim.scenarios import run_of
+from labkit.sim.trace import Trace
 from labkit.teach.results import Walk
 from labkit.view.exports import written
 from labkit.view.narration import Story
@@ -41,11 +41,9 @@ def _described(run: str | Path | Trace | Walk | Player | Outcome) -> tuple[str, 
         return title_of(record.scenario), of_run(record.crashes, record.events)
     if isinstance(run, Path):
         return of_folder(run)
-    if isinstance(run, str):
-        if folder := folder_of(run):
-            return of_folder(folder)
-        run = parse(run) if "~" in run else find(run).trace
-    if isinstance(run, Trace):
-        run = Player(run)
+    if isinstance(run, str) and (folder := folder_of(run)):
+        return of_folder(folder)
+    if isinstance(run, str | Trace):
+        run = Player(run_of(run)[0])
     story = run.story if isinstance(run, Player) else Story(run.walk)
     return f"{story.title}, {story.chosen}", story.diagram()

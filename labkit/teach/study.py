@@ -15,8 +15,8 @@ from labkit.sim.chains import SOURCES
 from labkit.sim.explore import MAX_STATES
 from labkit.sim.explore import explore as search
 from labkit.sim.models.pipeline.scenarios import crashed
-from labkit.sim.scenarios import find
-from labkit.sim.trace import Trace, make, parse
+from labkit.sim.scenarios import run_of
+from labkit.sim.trace import Trace, make
 from labkit.sim.trace import replay as play
 from labkit.teach.results import Search, Walk
 
@@ -30,12 +30,8 @@ def replay(what: str | Trace) -> Walk:
     `what` is the name of a scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace. Raises `InvalidInput`
     for an unknown scenario or invalid text, and `InvalidAction` if a step of the trace is impossible.
     """
-    if isinstance(what, Trace):
-        return Walk(play(what))
-    if "~" in what:
-        return Walk(play(parse(what)))
-    scenario = find(what)
-    return Walk(play(scenario.trace), scenario.watch_for)
+    trace, watch_for = run_of(what)
+    return Walk(play(trace), watch_for)
 
 
 @takes('lab.simulate("sink.after_pre_commit", sink="append")')

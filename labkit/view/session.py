@@ -10,7 +10,7 @@ from labkit.core.words import nearest
 from labkit.sim.futures import Futures, Prospect
 from labkit.sim.model import Action
 from labkit.sim.models import MODELS
-from labkit.sim.scenarios import find
+from labkit.sim.scenarios import find, run_of
 from labkit.sim.trace import Replay, Trace, blueprint, make, parse, replay
 from labkit.view.narration import Story, first_difference
 
@@ -227,14 +227,13 @@ def session(what: str) -> Session:
 
     Raises `InvalidInput` if `what` is none of these.
     """
-    if "~" in what:
-        return Session(parse(what))
     if what in MODELS:
         return Session.of(what)
     try:
-        scenario = find(what)
+        return Session(*run_of(what))
     except InvalidInput:
+        if "~" in what:
+            raise
         raise InvalidInput(
             f"there is no simulator, scenario or trace {what[:40]!r}; {nearest(what, list(MODELS))}"
         ) from None
-    return Session(scenario.trace, scenario.watch_for)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.sim.scenarios import find
-from labkit.sim.trace import Trace, make, parse
+from labkit.sim.scenarios import run_of
+from labkit.sim.trace import Trace, make
 from labkit.view.session import Session, session
 from labkit.view.stepper import Pair, Player
 
@@ -20,17 +20,8 @@ def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
     With `beside`, two runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
     unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
     """
-    first = _player(what)
-    return first if beside is None else Pair(first, _player(beside))
-
-
-def _player(what: str | Trace) -> Player:
-    if isinstance(what, Trace):
-        return Player(what)
-    if "~" in what:
-        return Player(parse(what))
-    scenario = find(what)
-    return Player(scenario.trace, scenario.watch_for)
+    first = Player(*run_of(what))
+    return first if beside is None else Pair(first, Player(*run_of(beside)))
 
 
 @takes('lab.explorer("two_phase_commit")')
