@@ -97,5 +97,4 @@ def _sign(row: Row, y: float) -> str:
         case What.KILL:
             shade, sign = SHADES[row.verdict]
             box = f'<rect x="{LANE - 10}" y="{number(y - 7)}" width="20" height="14" rx="3" fill="{shade}"/>'
-            style = "fill:#fff;text-anchor:middle;font-weight:bold"
-            return box + words(LANE, y + 5, sign).replace("<text", f'<text style="{style}"')
+            return box + words(LANE, y + 5, sign, style="fill:#fff;text-anchor:middle;font-weight:bold")

@@ -73,13 +73,12 @@ def _line(lane: Lane) -> str:
 
 
 def _lane(lane: Lane, top: float) -> Iterator[str]:
-    yield words(12, top + 20, lane.name).replace("<text", '<text style="font-weight:bold;font-size:13px"')
+    yield words(12, top + 20, lane.name, style="font-weight:bold;font-size:13px")
     yield words(12, top + 37, lane.under, "dim")
     if lane.verdict:
         tone = "--ok" if lane.verdict in {"exactly-once", "not refuted"} else "--bad"
         sign = signed(lane.verdict) if lane.verdict in LOOKS else lane.verdict
-        style = f'<text style="font-weight:bold;fill:var({tone})"'
-        yield words(12, top + 55, sign).replace("<text", style)
+        yield words(12, top + 55, sign, style=f"font-weight:bold;fill:var({tone})")
     end = LEFT + len(lane.stages) * (BOX + GAP) - GAP
     middle = number(top + HIGH / 2)
     yield f'<path class="i" d="M{LEFT} {middle}H{end}"/>'
@@ -96,7 +95,7 @@ def _box(stage: Stage, left: float, top: float) -> str:
     frame = f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}" height="{HIGH}" rx="6"{thick}/>'
     sign = Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
     icon = f'<path class="i" d="{ICONS[sign]}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
-    label = words(left + 26, top + 18, stage.label).replace("<text", '<text style="font-weight:bold"')
+    label = words(left + 26, top + 18, stage.label, style="font-weight:bold")
     return f"{frame}{icon}{label}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
 
 
@@ -105,9 +104,7 @@ def _cross(x: float, top: float) -> str:
     style = "stroke:var(--bad);stroke-width:3.5;fill:none"
     move = f"translate({left} {high})"
     cross = f'<path d="M0 0l14 14M14 0l-14 14" transform="{move}" style="{style}"/>'
-    half = width("killed", 11.5) / 2
-    word = words(x - half, top + HIGH + 16, "killed")
-    return cross + word.replace("<text", '<text style="fill:var(--bad)"')
+    return cross + words(x - width("killed", 11.5) / 2, top + HIGH + 16, "killed", style="fill:var(--bad)")
 
 
 def _short(name: str) -> str:

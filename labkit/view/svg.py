@@ -67,10 +67,10 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def words(x: float, y: float, text: str, kind: str = "") -> str:
-    """Return an SVG text element at the position (x, y) in pixels; `kind` is its CSS class."""
-    style = f' class="{kind}"' if kind else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(text, quote=False)}</text>'
+def words(x: float, y: float, text: str, kind: str = "", style: str = "") -> str:
+    """Return an SVG text element at the position (x, y) in pixels; `kind` is its CSS class, and `style` its CSS."""
+    css, classes = f' style="{style}"' if style else "", f' class="{kind}"' if kind else ""
+    return f'<text{css} x="{number(x)}" y="{number(y)}"{classes}>{escape(text, quote=False)}</text>'
 
 
 def picture(

@@ -21,6 +21,7 @@ from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.teach import own
 from labkit.teach.exercises import capstone
+from labkit.teach.exercises.contract import Variant
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes
 
@@ -199,13 +200,8 @@ def test_a_sink_that_fails_without_any_crash_is_wrong_and_says_why(sink: Callabl
 
 @pytest.mark.parametrize("axis", axes.AXES["table"])
 def test_no_axis_gives_a_point_to_a_sink_that_fails(axis: str) -> None:
-    variant = {
-        "axis": axis,
-        "batches": capstone.PUBLIC,
-        "query": ["orders"],
-        "others": capstone.OTHERS,
-        "other": ["refunds"],
-    }
+    given = {"batches": capstone.PUBLIC, "query": ["orders"], "others": capstone.OTHERS, "other": ["refunds"]}
+    variant = Variant("one", (("axis", axis), *given.items()))
     answer = InNotebook("raises", {"raises": raises})
     found = axes.judge_axis(answer, variant, name="raises", kind="table")
     assert not found.passed
@@ -246,44 +242,6 @@ def test_nothing_of_a_trial_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lab.try_sink(append)
     assert list(tmp_path.iterdir()) == []
     assert set(psutil.Process().children(recursive=True)) <= children
-
-
-def test_a_saved_sink_is_a_file_that_works_alone(tmp_path: Path) -> None:
-    subject = lab.save_sink(append, str(tmp_path / "my_sink.py"))
-    assert subject == f"{tmp_path / 'my_sink.py'}:foreach_batch"
-    text = (tmp_path / "my_sink.py").read_text()
-    assert text.startswith("def append(")
-    assert "append(store, query, batch, rows)" in text
-    compile(text, "my_sink.py", "exec")
-
-
-class Sink:
-    """No function, although it can be called."""
-
-    def write(self, *_: object) -> None:
-        """A method, whose file would need the object."""
-
-
-@pytest.mark.parametrize(
-    "sink",
-    [lambda *_: None, Sink().write, Sink, partial(append), print],
-    ids=["lambda", "method", "class", "partial", "built in"],
-)
-def test_what_is_no_function_with_a_def_is_not_saved(sink: Callable[..., Any], tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="define it in a cell as a function, with def"):
-        lab.save_sink(sink, str(tmp_path / "my_sink.py"))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("file", ["", "my_sink", "my_sink.txt", "my sink.py"])
-def test_a_file_that_python_cannot_import_is_refused(file: str) -> None:
-    with pytest.raises(InvalidInput, match="not the name of a Python file"):
-        lab.save_sink(append, file)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="nowhere does not exist"):
-        lab.save_sink(append, str(tmp_path / "nowhere" / "my_sink.py"))
 
 
 def looks_first(db: Any, epoch: int, query: str, batch: int, rows: Any) -> str:

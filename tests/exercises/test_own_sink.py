@@ -19,11 +19,10 @@ from labkit.core.judge import Guarantee
 from labkit.grading.hidden import variants
 from labkit.grading.marking import mark
 from labkit.teach.exercises import capstone
-from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.trials import Bench, Kill, Steps, conclude, stores, trial, verdict_of
+from labkit.teach.exercises.own_sink.trials import Bench, Kill, StepAsker, conclude, stores, trial, verdict_of
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
@@ -123,11 +122,10 @@ def view(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     ],
 )
 def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
-    for exercise in (find("14-table"),):
-        answer = InNotebook("write_batch", {"write_batch": sink})
-        for variant in variants(exercise.name, 3):
-            found = exercise.judge(answer, variant)
-            assert found.passed, (variant.name, found.message)
+    exercise, answer = find("14-table"), InNotebook("write_batch", {"write_batch": sink})
+    for variant in variants(exercise.name, 3):
+        found = exercise.judge(answer, variant)
+        assert found.passed, (variant.name, found.message)
 
 
 @pytest.mark.slow
@@ -184,7 +182,7 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     lost = doubled = False
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), "sink"), "table", **LATER, finished_runs={})
+        bench = Bench(server, StepAsker(answer, "sink"), "table", **LATER, finished_runs={})
         for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
             for each in axes.TRIALS[axis](bench):
                 verdict = verdict_of(each.story, each.due)
@@ -202,7 +200,7 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
 def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> None:
     """Why the exercise says so: with two queries at once, the numbers of `h` tell nothing."""
     sink = prepared(eight()["h"])
-    ask = Asker(Steps(InNotebook("sink", {"sink": sink})), "sink")
+    ask = StepAsker(InNotebook("sink", {"sink": sink}), "sink")
     with stores() as server, trial(server, ask, "table") as begun:
         assert begun.run(["orders"], capstone.PUBLIC[:1])
         assert begun.run(["refunds"], capstone.OTHERS)
@@ -411,7 +409,7 @@ def test_the_kill_is_a_sigkill_of_the_process_that_has_the_store(tmp_path: Path)
     def write_batch(db: Any, *_: Any) -> None:
         db.execute("BEGIN")
 
-    ask = Asker(Steps(InNotebook("write_batch", {"write_batch": write_batch})), "write_batch")
+    ask = StepAsker(InNotebook("write_batch", {"write_batch": write_batch}), "write_batch")
     with stores() as server, trial(server, ask, "table") as begun:
         process = psutil.Process(begun.process()._pid)
         begun.run(["orders"], capstone.PUBLIC[:1], [Kill(0, 1)])

@@ -26,10 +26,6 @@ def raises_later(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) ->
         raise ValueError("no")
 
 
-def takes_one(db: Any) -> None:
-    db.execute(ORDERS)
-
-
 def raises_behind_a_crash(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     db.execute(f"CREATE TABLE seen_{query}_{batch} (x)")
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
@@ -38,20 +34,11 @@ def raises_behind_a_crash(db: Any, query: str, batch: int, rows: list[dict[str, 
     db.execute(f"INSERT INTO orders VALUES {values}", given)
 
 
-@pytest.mark.parametrize(
-    ("sink", "said"),
-    [
-        (raises, "stuck: the sink raised ValueError: no"),
-        (raises_later, "stuck: the sink raised ValueError: no"),
-        (takes_one, "stuck: the sink raised TypeError"),
-        (raises_behind_a_crash, "the sink raised Operational"),
-    ],
-)
-def test_a_sink_that_raises_is_a_result_and_no_traceback(sink: Callable[..., Any], said: str) -> None:
-    tried = lab.try_sink(sink)
+def test_a_sink_that_raises_is_a_result_and_no_traceback() -> None:
+    tried = lab.try_sink(raises_behind_a_crash)
     assert not tried.holds
-    assert said in str(tried)
-    assert said in tried.card().html()
+    assert "the sink raised Operational" in str(tried)
+    assert "the sink raised Operational" in tried.html()
 
 
 def test_a_sink_goes_into_a_file_that_is_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,12 +60,23 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     lab.save_sink(raises, str(theirs))
 
 
+class Sink:
+    """No function, although it can be called."""
+
+    def write(self, *_: object) -> None:
+        """A method, whose file would need the object."""
+
+
 @pytest.mark.parametrize(
     ("sink", "file", "said"),
     [
         (lambda *_: None, "my_sink.py", "define it in a cell as a function, with def"),
         (partial(raises, None), "my_sink.py", "define it in a cell as a function, with def"),
         (print, "my_sink.py", "define it in a cell as a function, with def"),
+        (Sink, "my_sink.py", "define it in a cell as a function, with def"),
+        (Sink().write, "my_sink.py", "define it in a cell as a function, with def"),
+        (raises, "", "not the name of a Python file"),
+        (raises, "my_sink", "not the name of a Python file"),
         (raises, "my_sink.txt", "not the name of a Python file"),
         (raises, "my sink.py", "not the name of a Python file"),
         (raises, "nowhere/my_sink.py", "nowhere does not exist"),

@@ -265,27 +265,6 @@ def wait_for_step(shown, step, last):
     shown.locator(".lk-place", has_text=f"step {step} of {last}").first.wait_for()
 
 
-def test_the_learner_chooses_branches_undoes_and_redoes(live):
-    explorer, shown = live(Session.of("two_phase_commit", crashes=3))
-    shown.get_by_role("button", name="start: ").click()
-    wait_for_step(shown, 1, 1)
-    shown.get_by_role("button", name="read(0): ").click()
-    wait_for_step(shown, 2, 2)
-    root = shown.locator("[role=group][tabindex='0']")
-    root.focus()
-    shown.keyboard.press("ArrowLeft")
-    shown.get_by_role("button", name="refuse(0): ").click()
-    wait_for_step(shown, 2, 2)
-    assert explorer.trace.endswith("~~start.refuse-0")
-    root.focus()
-    shown.keyboard.press("z")
-    wait_for_step(shown, 1, 2)
-    assert explorer.trace.endswith("~~start.read-0")
-    shown.keyboard.press("x")
-    wait_for_step(shown, 2, 2)
-    assert explorer.trace.endswith("~~start.refuse-0")
-
-
 def test_a_faults_key_takes_it_or_leads_to_the_choice(live):
     explorer, shown = live(session("pipeline~1~~start-1"))
     root = shown.locator("[role=group][tabindex='0']")

@@ -41,9 +41,12 @@ class Asker:
         key = repr(arguments)  # several times faster than JSON
         if (known := self._answers.get(key)) is not None:
             return known[1]
-        answer = self._answer.call(*arguments)
+        answer = self._reply(*arguments)
         self._answers[key] = arguments, answer
         return answer
+
+    def _reply(self, *arguments: Plain) -> Plain:
+        return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
         """Yield each case, after telling the learner's function in advance which calls will follow.
@@ -76,7 +79,7 @@ class Asker:
         """
         answers = list(self._answers.values())
         for arguments, first in answers[:: max(1, len(answers) // AGAIN)]:
-            again = self._answer.call(*arguments)
+            again = self._reply(*arguments)
             # As JSON, because in Python 1 == True == 1.0.
             if json.dumps(again) != json.dumps(first):
                 return (

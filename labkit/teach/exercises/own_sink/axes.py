@@ -6,12 +6,12 @@ middle of writing a file, or after the sink has returned.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from labkit.core.judge import Guarantee, Verdict
+from labkit.core.words import sentence
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
@@ -22,7 +22,7 @@ from labkit.teach.exercises.own_sink.trials import (
     Broken,
     Kill,
     Runs,
-    Steps,
+    StepAsker,
     TrialResult,
     conclude,
     stores,
@@ -266,11 +266,9 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 
     Stops at the first faulty run. `name` is the sink's Python name, and `kind` the kind of its store.
     """
-    ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
+    ask, axis, runs = StepAsker(answer, name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
-    alike: Sequence[str] = ()
-    with suppress(KeyError):
-        alike = variant["alike"]
+    alike: Sequence[str] = dict(variant.parameters).get("alike", ())
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
     try:
         with stores() as server:
@@ -281,12 +279,11 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
                     return _finding(axis, each, wrong)
             _hold_still(ask)
     except Broken as error:
-        message = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return Finding(False, message, general=f"A trial could not continue: {axis}.")
+        return Finding(False, sentence(str(error)), general=f"A trial could not continue: {axis}.")
     except Unusable as error:
         return unusable(name, error)
     seen = f"{axis}: {runs} runs without a fault"
-    return Finding(True, f"{seen[:1].upper()}{seen[1:]}.", seen)
+    return Finding(True, sentence(seen), seen)
 
 
 def _hold_still(ask: Asker) -> None:
@@ -296,10 +293,11 @@ def _hold_still(ask: Asker) -> None:
 
 
 def _finding(axis: str, tried: TrialResult, fault: str) -> Finding:
-    message = f"{tried.what[:1].upper()}{tried.what[1:]}: {fault}."
     short = fault.partition(": ")[0]
     right = "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind"
-    return Finding(False, message, short, right, general=f"With other rows, {axis}: {short}.")
+    return Finding(
+        False, sentence(f"{tried.what}: {fault}"), short, right, general=f"With other rows, {axis}: {short}."
+    )
 
 
 AXES: Mapping[str, Sequence[str]] = {
@@ -356,7 +354,7 @@ def tried(
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), store, **parameters, finished_runs={})
+        bench = Bench(server, StepAsker(answer, name), store, **parameters, finished_runs={})
         try:
             healthy = bench.run()
         except Broken as error:

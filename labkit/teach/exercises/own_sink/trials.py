@@ -14,7 +14,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from labkit.crashtest.rows import Rows, Seen, Shape, named
 from labkit.crashtest.samples import Sample, history
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Plain
+from labkit.teach.exercises.contract import Plain
 
 PROGRAM = Path(__file__).with_name("store.py")
 MEGABYTES = 16
@@ -57,27 +57,15 @@ MADE_ANOTHER_REQUEST = (
 )
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Makes a learner's sink callable by `Asker`: each call returns the next request that the sink sends its store."""
+class StepAsker(Asker):
+    """Asks a learner's sink for its next request to the store, given the kind of store, the exchanges, and the batch.
 
-    answer: Answer
+    Requests cannot be announced, because each depends on the store's reply to the one before.
+    """
 
-    def value(self) -> Plain:
-        """Return the learner's answer itself. Required by the interface `Answer`, but not used for a sink."""
-        return self.answer.value()
-
-    def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Do nothing: requests cannot be announced, because each depends on the store's reply to the one before."""
-
-    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the sink's next request, after the earlier requests and replies in `exchanges`."""
-        return self.answer.step(kind, exchanges, arguments)
-
-    def call(self, *arguments: Plain) -> Plain:
-        """Return the sink's next request; `arguments` are the kind of store, the exchanges so far, and the batch."""
+    def _reply(self, *arguments: Plain) -> Plain:
         kind, exchanges, batch = arguments
-        return self.answer.step(str(kind), exchanges, batch)
+        return self._answer.step(str(kind), exchanges, batch)
 
 
 class Broken(Exception):
