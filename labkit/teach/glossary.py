@@ -81,7 +81,7 @@ def word(name: str | None = None) -> Card:
         return _all([entry for entry in words.values() if entry.notebook])
     wanted = name_in(name, 'lab.word("offset")').strip().lower()
     for entry in words.values():
-        if wanted in _forms(entry):
+        if wanted in {form.lower() for form in (entry.word, f"{entry.word}s", *entry.forms)}:
             return _card(entry)
     raise InvalidInput(f"the glossary does not contain {name[:40]!r}; {_near(wanted[:40])}")
 
@@ -91,11 +91,6 @@ def _near(wanted: str) -> str:
     if not close:
         return "lab.word() lists all."
     return f"did you mean {' or '.join(map(repr, close))}?"
-
-
-def _forms(entry: Entry) -> set[str]:
-    forms = {entry.word, f"{entry.word}s", *entry.forms}
-    return {form.lower() for form in forms}
 
 
 def _card(entry: Entry) -> Card:

@@ -214,12 +214,14 @@ class Tested(OnCard):
         return self._card("Short crash test", word, lines, tone, report)
 
     def _card(self, what: str, word: str, lines: Sequence[str], tone: str, drawn: "Report") -> Card:
+        from labkit.crashtest.page import effects_and_kills
+
         subject = drawn.settings.subject
         lines = [*lines, f"Pages: {self.folder / 'report.html'}, {self.certificate}"]
         return Card(
             word,
             items(lines),
-            Html(_line(drawn)),
+            Html(effects_and_kills(drawn)),
             title=f"{what} of {subject} on real Spark",
             tone=tone,
             plain=[f"{subject}: {word}", *lines],
@@ -279,12 +281,6 @@ def _what_broke(result: "Result") -> str:
 
 def _some(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _line(report: "Report") -> str:
-    from labkit.crashtest.page import effects_and_kills
-
-    return effects_and_kills(report)
 
 
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:

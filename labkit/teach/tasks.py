@@ -100,7 +100,7 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the function
     cannot be called as a sink.
     """
-    module = None if _is_refused("lab.try_sink") else _own()
+    module = _own("lab.try_sink", "own")
     return module.try_sink(sink, kind) if module else None
 
 
@@ -113,9 +113,8 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
     `lab.try_sink`; the card also lists the results after earlier notebooks. `after` is the number of the notebook.
     Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
     """
-    if _is_refused("lab.my_sink"):
-        return None
-    return import_module("labkit.teach.own_history").my_sink(sink, after) if _exercises() else None
+    module = _own("lab.my_sink", "own_history")
+    return module.my_sink(sink, after) if module else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
@@ -126,9 +125,8 @@ def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str =
     names, and what it defines or imports itself. Raises `InvalidInput` if its source cannot be found, or if `file` or
     `kind` cannot be used.
     """
-    if _is_refused("lab.save_sink") or not _exercises():
-        return ""
-    return str(import_module("labkit.teach.own_file").save_sink(sink, file, kind))
+    module = _own("lab.save_sink", "own_file")
+    return str(module.save_sink(sink, file, kind)) if module else ""
 
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
@@ -141,7 +139,7 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     written yet, a card says that nothing was tested. Raises `InvalidInput` if the subject or an option cannot be
     used.
     """
-    module = None if _is_refused("lab.crash_test") else _own()
+    module = _own("lab.crash_test", "own")
     return module.crash_test(subject, options=options) if module else None
 
 
@@ -149,13 +147,6 @@ def _refuse_exercise(name: object) -> None:
     exercises = _part("labkit.teach.exercises.registry")
     if exercises and isinstance(name, str) and name in exercises.assignments():
         raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
-
-
-def _is_refused(name: str) -> bool:
-    """Return whether this Python runs in a browser, which cannot kill a sink; if so, print how to install labkit."""
-    if IN_BROWSER:
-        print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")
-    return IN_BROWSER
 
 
 def _exercises() -> ModuleType | None:
@@ -166,8 +157,15 @@ def _exercises() -> ModuleType | None:
     return module
 
 
-def _own() -> ModuleType | None:
-    return import_module("labkit.teach.own") if _exercises() else None
+def _own(name: str, module: str) -> ModuleType | None:
+    """Return a module that tests a learner's own sink; print a sentence and return None where that is impossible.
+
+    A browser cannot kill a sink, and the copy that grades submissions checks no exercises.
+    """
+    if IN_BROWSER:
+        print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")
+        return None
+    return import_module(f"labkit.teach.{module}") if _exercises() else None
 
 
 def _part(name: str) -> ModuleType | None:

@@ -212,15 +212,11 @@ def framed(*parts: str, label: str) -> str:
     """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
-    while len(kept) > 1 and _bytes(start, kept) > MOST_BYTES:
+    while len(kept) > 1 and len((start + joined(kept)).encode()) + 200 > MOST_BYTES:
         kept.pop()
     if len(kept) < len(parts):
         kept.append(para("There is more, too much for a card.", kind="lkc-under"))
     return f"{start}{joined(kept)}</div>"
-
-
-def _bytes(start: str, parts: Iterable[str]) -> int:
-    return len((start + joined(parts)).encode()) + 200
 
 
 def text(lines: Sequence[str]) -> str:

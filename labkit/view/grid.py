@@ -7,6 +7,7 @@ exported page and in an untrusted notebook. The first square is open.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from labkit.core.words import columns
 from labkit.view.assets import asset
 from labkit.view.card import Html, Shown, joined, para, tag
 from labkit.view.signs import LOOKS
@@ -49,16 +50,11 @@ class Grid(Shown):
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))
-            lines += [(f"  {row}", *(self._word(block, row, column) for column in self.columns)) for row in self.rows]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-        if any(square.real for square in self.squares.values()):
-            text.append("* also on real Spark")
-        return "\n".join(text)
-
-    def _word(self, block: str, row: str, column: str) -> str:
-        square = self.squares[block, row, column]
-        return square.guarantee + (" *" if square.real else "")
+            for row in self.rows:
+                squares = (self.squares[block, row, column] for column in self.columns)
+                lines.append((f"  {row}", *(each.guarantee + " *" * bool(each.real) for each in squares)))
+        note = "\n* also on real Spark" if any(square.real for square in self.squares.values()) else ""
+        return columns(lines) + note
 
     def html(self) -> str:
         """Return the grid as HTML that needs no other file."""

@@ -5,6 +5,7 @@ The picture and its text use the same list of parts on disk and in memory.
 
 from typing import NamedTuple
 
+from labkit.core.words import columns
 from labkit.view.card import Shown
 from labkit.view.scene import Kind
 from labkit.view.svg import CLASSES, ICONS, document, words
@@ -52,8 +53,7 @@ class Pieces(Shown):
     """A picture of a streaming job's parts, shown as SVG in a notebook and as text in a terminal."""
 
     def __str__(self) -> str:
-        wide = max(len(piece.name) for piece in PIECES)
-        return "\n".join(f"{piece.name.ljust(wide)}  {' '.join(piece.does)}; {KEPT[piece.kind]}" for piece in PIECES)
+        return columns([(piece.name, f"{' '.join(piece.does)}; {KEPT[piece.kind]}") for piece in PIECES])
 
     def svg(self) -> str:
         """Return the picture as SVG, with the text as its description."""

@@ -90,7 +90,7 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
-    names = [_current_exercise(cell, answers) for cell in cells]
+    names = [None if (name := named_exercise(cell)) is None else now(name, answers) for cell in cells]
     selection = Selection(names, [normal(cell.source) not in plain for cell in cells])
     for place, name in enumerate(names):
         if name is not None and name not in answers:
@@ -143,11 +143,6 @@ def named_exercise(cell: Cell) -> str | None:
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
-
-
-def _current_exercise(cell: Cell, answers: Mapping[str, str]) -> str | None:
-    name = named_exercise(cell)
-    return None if name is None else now(name, answers)
 
 
 def marked(source: str) -> str | None:

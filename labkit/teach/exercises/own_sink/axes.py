@@ -6,7 +6,7 @@ middle of writing a file, or after the sink has returned.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -172,11 +172,6 @@ def _names_alike(bench: Bench) -> TrialResult:
     return tried._replace(what="queries with names alike, each with a batch 0, and then each once more")
 
 
-def _all_crashes(bench: Bench) -> Iterator[TrialResult]:
-    yield from _crashes(bench)
-    yield from _second_crashes(bench)
-
-
 LATER_BATCHES = (10, 100, 1_000)
 """Numbers of batches that a sink takes for 0 if it keeps only their last digits."""
 
@@ -188,7 +183,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
     OLDER: _older,
     QUERY: _queries,
     STOPPED: fenced_trials,
-    LEFT: _all_crashes,
+    LEFT: lambda bench: chain(_crashes(bench), _second_crashes(bench)),
     RESTORED: _restored,
 }
 """The function that runs the trials of each axis."""
