@@ -18,8 +18,8 @@ from labkit.grading.preparing import PreparedNotebook, prepare
 from labkit.grading.reading import read
 from labkit.teach import executed as executed_cells
 from labkit.teach import shipped
-from labkit.teach.exercises import cells, progress, standalone
 from labkit.teach.exercises import check as checking
+from labkit.teach.exercises import progress, standalone
 from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.contract import NotPassed
 from labkit.teach.exercises.registry import EXERCISES
@@ -110,23 +110,6 @@ def test_what_an_answer_needs_and_does_not_get_is_said_before_it_runs() -> None:
     assert given.troubles == {}
     own = prepared(submitted("naive = 1", instead=f"{RIGHT}\nnaive + 1"))
     assert own.troubles == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("x, (y, *z) = 1, (2, 3)", {"x", "y", "z"}),
-        ("import a.b, c as d\nfrom e import f", {"a", "d", "f"}),
-        ("for i in []: j = 1\nwith x as k: pass", {"i", "j", "k"}),
-        ("%%time\nx = 1", {"x"}),
-        ("%matplotlib inline\n!ls\nx = 1", {"x"}),
-        ("%%bash\nx=1", set()),
-        ("not python at all", set()),
-        ("def f():\n    inner = 1", {"f"}),
-    ],
-)
-def test_names_of_a_cell(source: str, names: set[str]) -> None:
-    assert cells.bound(source) == names
 
 
 def test_a_cell_alone_gets_no_input_and_not_for_ever(monkeypatch) -> None:

@@ -90,6 +90,13 @@ def test_cells_that_compete_are_named_before_handing_in(tmp_path: Path) -> None:
         ("x: int = 1\nx += 1", {"x"}, {"x"}),
         ("a.b = 1\nc[0] = 2", set(), set()),
         ("await sleep(1)\nx = 1", {"x"}, {"x"}),
+        ("x, (y, *z) = 1, (2, 3)", {"x", "y", "z"}, {"x", "y", "z"}),
+        ("import a.b, c as d\nfrom e import f", {"a", "d", "f"}, {"a", "d", "f"}),
+        ("with x as k:\n    pass", {"k"}, set()),
+        ("%%time\nx = 1", {"x"}, {"x"}),
+        ("%matplotlib inline\n!ls\nx = 1", {"x"}, {"x"}),
+        ("%%bash\nx=1", set(), set()),
+        ("not python at all", set(), set()),
         ("match 1:\n    case n:\n        m = 2", {"n", "m"}, {"m"}),
     ],
 )

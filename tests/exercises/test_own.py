@@ -118,12 +118,6 @@ def hangs(db: Any, query: str, batch: int, rows: Any) -> None:
         time.sleep(0.01)
 
 
-def asks_for_ever(db: Any, query: str, batch: int, rows: Any) -> None:
-    """Asks to no end."""
-    while True:
-        db.execute("SELECT 1")
-
-
 def exits(db: Any, query: str, batch: int, rows: Any) -> None:
     """Would end the notebook."""
     raise SystemExit(3)
@@ -133,7 +127,6 @@ def exits(db: Any, query: str, batch: int, rows: Any) -> None:
     ("sink", "kind", "said"),
     [
         (hangs, "table", "hangs took longer than 1 seconds."),
-        (asks_for_ever, "table", "more than 40 requests"),
         (exits, "table", "exits raised SystemExit: 3."),
         (append, "tabel", 'kind="tabel" is not accepted; write "table", "folder" or "writers".'),
         (append, "folder", "append: not yet"),
@@ -209,17 +202,6 @@ def test_no_axis_gives_a_point_to_a_sink_that_fails(axis: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_sink_that_fills_the_disk_is_stopped() -> None:
-    def fills(db: Any, query: str, batch: int, rows: Any) -> None:
-        db.execute(CREATE)
-        db.execute("INSERT INTO orders VALUES (1, hex(zeroblob(9000000)), 1)")
-
-    tried = lab.try_sink(fills)
-    assert not any(tried[each.axis] for each in tried.axes)
-    assert re.search("disk|failed", str(tried).splitlines()[-1])
-
-
-@pytest.mark.slow
 def test_a_sink_that_forks_leaves_no_second_notebook() -> None:
     """The copy would go on behind the call with all that the notebook does next."""
 
@@ -234,14 +216,6 @@ def test_a_sink_that_forks_leaves_no_second_notebook() -> None:
     left = set(psutil.Process().children()) - before
     psutil.wait_procs(left, timeout=10)
     assert [each for each in left if each.is_running()] == []
-
-
-def test_nothing_of_a_trial_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    children = set(psutil.Process().children(recursive=True))
-    lab.try_sink(append)
-    assert list(tmp_path.iterdir()) == []
-    assert set(psutil.Process().children(recursive=True)) <= children
 
 
 def looks_first(db: Any, epoch: int, query: str, batch: int, rows: Any) -> str:

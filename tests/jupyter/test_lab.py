@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from bench.jupyter_driving import open_notebook
+from bench.jupyter_driving import open_notebook, write_notebook
 from bench.jupyter_server import Server, serving
 from labkit.core.errors import InvalidInput
 from labkit.teach import jupyter
@@ -23,6 +23,13 @@ ROOT = Path(__file__).parents[2]
 def asked(server: Server, path: str) -> dict:
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/{path}?token={server.token}", timeout=10) as answer:
         return json.loads(answer.read())
+
+
+def one_notebook(place: Path) -> Path:
+    folder = place / "notebooks"
+    folder.mkdir()
+    write_notebook(folder / "1.ipynb", [])
+    return folder
 
 
 @pytest.mark.browser
@@ -74,9 +81,7 @@ def test_the_wheel_carries_the_settings(tmp_path):
     )
     here, config, data = map(Path, told.stdout.splitlines())
     assert here.is_relative_to(tmp_path / "installed")
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    folder = one_notebook(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jupyter, "SEARCHED", {"JUPYTER_CONFIG_PATH": config, "JUPYTER_PATH": data})
         with serving(folder, tmp_path / "home") as server:
@@ -100,9 +105,7 @@ def test_a_port_that_is_taken_and_a_folder_without_notebooks_get_a_sentence(tmp_
 
 
 def test_nothing_is_left_when_the_server_ends(tmp_path):
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    folder = one_notebook(tmp_path)
     with serving(folder, tmp_path / "home") as server:
         assert asked(server, "api/status")["kernels"] == 0
     with socket.socket() as knocking:
@@ -112,9 +115,7 @@ def test_nothing_is_left_when_the_server_ends(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_is_left_of_a_server_whose_asker_was_killed(tmp_path):
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    folder = one_notebook(tmp_path)
     code = (
         "import sys; from pathlib import Path; from bench.jupyter_server import serving\n"
         "with serving(Path(sys.argv[1]), Path(sys.argv[2])) as server:\n"

