@@ -26,7 +26,6 @@ from labkit.teach.exercises.own_sink.trials import (
     TrialResult,
     conclude,
     stores,
-    trial,
     verdict_of,
 )
 from labkit.teach.exercises.searching import unusable
@@ -107,23 +106,22 @@ def _restored(bench: Bench) -> Iterator[TrialResult]:
     last = len(bench.batches) - 1
     item = bench.batches[-1][-1]
     cut_anew = [*bench.batches[:last], [*bench.batches[last], item | {"id": int(str(item["id"])) + 1}]]
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         if begun.run(bench.query, bench.batches):
             begun.restart()
             begun.run(bench.query, cut_anew, first=last)
-        tried = conclude(begun, cut_anew)
-    yield tried._replace(what="all batches finished, then the last one repeated with one row more")
+        tried = conclude(begun, cut_anew, "all batches finished, then the last one repeated with one row more")
+    yield tried
 
 
 def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> TrialResult:
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         if begun.run(bench.query, bench.batches):
             begun.restart()
             begun.run(bench.query, bench.batches, kills, first=first)
         tried = conclude(begun, bench.batches)
     killed = f", {tried.what}" if tried.story.kills else ""
-    what = f"all batches finished, then repeated from batch {first}{killed}"
-    return tried._replace(what=what)
+    return tried._replace(what=f"all batches finished, then repeated from batch {first}{killed}")
 
 
 def _queries(bench: Bench) -> Iterator[TrialResult]:
@@ -131,19 +129,19 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
     if not healthy.story.deliveries:  # its first batch raised
         yield healthy
         return
-    last = Kill(0, healthy.story.deliveries[0])
+    last, due = Kill(0, healthy.story.deliveries[0]), [*bench.batches, *bench.others]
     for kills in ([], [last]):
-        with trial(bench.server, bench.ask, bench.kind) as begun:
+        with bench.trial() as begun:
             if begun.run(bench.query, bench.batches, kills):
                 begun.run(bench.other, bench.others, kills)
-            tried = conclude(begun, [*bench.batches, *bench.others])
-        yield tried._replace(what="a second query after the first, with batches from 0 on")
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+            tried = conclude(begun, due, "a second query after the first, with batches from 0 on")
+        yield tried
+    with bench.trial() as begun:
         if begun.run(bench.query, bench.batches) and begun.run(bench.other, bench.others):
             begun.restart()
             begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
-        tried = conclude(begun, [*bench.batches, *bench.others])
-    yield tried._replace(what="a second query after the first, and then the last batch of the first again")
+        tried = conclude(begun, due, "a second query after the first, and then the last batch of the first again")
+    yield tried
     if bench.alike:
         yield _names_alike(bench)
 
@@ -157,7 +155,7 @@ def _names_alike(bench: Bench) -> TrialResult:
     one_each: list[Batches] = [
         [[{"id": 1_000 - number, "item": "pen", "amount": 1}]] for number in range(len(bench.alike))
     ]
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         for _ in range(2):
             for query, batches in zip(queries, one_each, strict=True):
                 begun.run(query, batches)
@@ -168,8 +166,7 @@ def _names_alike(bench: Bench) -> TrialResult:
             for _ in range(2):
                 begun.deliver([*queries[0], number, [*due[-1]]], number, None)
                 begun.restart()
-        tried = conclude(begun, due)
-    return tried._replace(what="queries with names alike, each with a batch 0, and then each once more")
+        return conclude(begun, due, "queries with names alike, each with a batch 0, and then each once more")
 
 
 LATER_BATCHES = (10, 100, 1_000)

@@ -7,7 +7,6 @@ remain. If it holds a lock, the second writer is refused and retries after the f
 from collections.abc import Iterator, Sequence
 
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.contract import Plain
 from labkit.teach.exercises.own_sink.trials import (
     FENCED,
     MADE_ANOTHER_REQUEST,
@@ -16,7 +15,6 @@ from labkit.teach.exercises.own_sink.trials import (
     Row,
     TrialResult,
     conclude,
-    trial,
 )
 
 FIRST, NEWEST = 99, 102
@@ -34,7 +32,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     The first writer is stopped before each request of its first and of its last batch in turn. In the last run the
     newer writer writes an empty batch.
     """
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
         undisturbed = conclude(begun, bench.batches)
     yield undisturbed
@@ -54,11 +52,10 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
     Writer 1 then tries to write further batches, which the sink must refuse, and writer 2 continues.
     """
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         process = begun.start()
-        rows: list[Plain] = [*bench.batches[0]]
-        others: list[Plain] = [*bench.others[0]]
-        old = Delivery(begun, process, [FIRST, *bench.query[1:], 0, rows])
+        first = [FIRST, *bench.query[1:]]
+        old = Delivery(begun, process, [*first, 0, [*bench.batches[0]]])
         is_there = _until(old, place, bench.batches[0])
         process.stop()
         new = [NEWEST, *bench.query[1:]]
@@ -72,29 +69,25 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
         elif not is_there:
             _note_wrong_reply(old)
         if ended.how == "returned" and ended.value != FENCED:
-            own = [FIRST, *bench.query[1:], 2, others]
-            Delivery(begun, process, own).finish()
+            Delivery(begun, process, [*first, 2, [*bench.others[0]]]).finish()
         elif ended.how == "returned":
             for batch in LATER:
-                own = [FIRST, *bench.query[1:], batch, others]
-                _stays_fenced(Delivery(begun, process, own))
+                _stays_fenced(Delivery(begun, process, [*first, batch, [*bench.others[0]]]))
         if is_done:
             begun.run(new, bench.batches, first=2)
-        tried = conclude(begun, bench.batches)
-    stopped = f"writer {FIRST} is stopped after {place} requests, writer {NEWEST} replaces it"
-    return tried._replace(what=f"{stopped}, and writer {FIRST} resumes")
+        stopped = f"writer {FIRST} is stopped after {place} requests, writer {NEWEST} replaces it"
+        return conclude(begun, bench.batches, f"{stopped}, and writer {FIRST} resumes")
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
     """Stop the first writer in its last batch, and let a newer one write other rows under the same batch number."""
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
         begun.run(old_one, before)
         process = begun.start()
-        rows: list[Plain] = [*own]
-        old = Delivery(begun, process, [*old_one, last, rows])
+        old = Delivery(begun, process, [*old_one, last, [*own]])
         is_there = _until(old, place, own)
         process.stop()
         is_done = begun.run(new_one, before, first=last - 1)
@@ -108,25 +101,21 @@ def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
         due = [*before, own if is_there else planned]
         if is_done:
             begun.run(new_one, due, first=last)
-        tried = conclude(begun, due)
-    what = f"writer {FIRST} is stopped in batch {last} after {place} requests, writer {NEWEST} starts from an older"
-    return tried._replace(what=f"{what} checkpoint with other rows, and writer {FIRST} resumes")
+        what = f"writer {FIRST} is stopped in batch {last} after {place} requests, writer {NEWEST} starts from an older"
+        return conclude(begun, due, f"{what} checkpoint with other rows, and writer {FIRST} resumes")
 
 
 def _without_rows(bench: Bench) -> TrialResult:
     """Let a newer writer write an empty batch, after which the sink must refuse the older one."""
-    with trial(bench.server, bench.ask, bench.kind) as begun:
+    with bench.trial() as begun:
         first, *others = bench.batches
         old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
         if begun.run(old_one, [first]):
-            empty = begun.start()
-            Delivery(begun, empty, [*new_one, 1, []]).finish()
+            Delivery(begun, begun.start(), [*new_one, 1, []]).finish()
             for number, batch in enumerate(others, start=1):
-                own: list[Plain] = [*batch]
-                _stays_fenced(Delivery(begun, begun.process(), [*old_one, number, own]))
-        tried = conclude(begun, [first])
-    what = f"writer {NEWEST} delivers an empty batch, and writer {FIRST} continues afterwards"
-    return tried._replace(what=what)
+                _stays_fenced(Delivery(begun, begun.process(), [*old_one, number, [*batch]]))
+        what = f"writer {NEWEST} delivers an empty batch, and writer {FIRST} continues afterwards"
+        return conclude(begun, [first], what)
 
 
 def _stays_fenced(old: Delivery) -> None:

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -222,8 +222,6 @@ class Story:
     """The sink's error that stopped the job; empty if the job continued."""
     wrong_reply: str = ""
     """A sentence on a sink that returned the wrong text to a writer; empty if there is none."""
-    unreadable: str = ""
-    """The error that a reader got; empty if there was none."""
     left_over: list[str] = field(default_factory=list)
     deliveries: list[int] = field(default_factory=list)
     """The number of requests of each completed delivery of a batch, in order."""
@@ -357,10 +355,9 @@ class Trial:
         if reply[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
             if "locked" not in reply[2]:
-                self.story.unreadable = reply[2]
                 kills = self.story.kills
                 after_kill = f"killed in {kills[-1]}: " if kills else ""
-                raise Broken(f"{after_kill}a reader could not read: {self.story.unreadable}")
+                raise Broken(f"{after_kill}a reader could not read: {reply[2]}")
             return
         seen = tuple(_row(row) for row in reply[1])
         samples = self.story.samples
@@ -515,6 +512,10 @@ class Bench(NamedTuple):
     alike: Sequence[str] = ()
     """Names of further queries that are easily confused; a sink that cuts or folds a name takes two for one."""
 
+    def trial(self) -> AbstractContextManager[Trial]:
+        """Start a run with an empty store, and remove it after the block."""
+        return trial(self.server, self.ask, self.kind)
+
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
         """Run one query from its first batch to its last, with these kills, and return the result.
 
@@ -522,14 +523,17 @@ class Bench(NamedTuple):
         """
         key = len(self.batches), tuple(kills)
         if key not in self.finished_runs:
-            with trial(self.server, self.ask, self.kind) as begun:
+            with self.trial() as begun:
                 begun.run(self.query, self.batches, kills)
                 self.finished_runs[key] = conclude(begun, self.batches)
         return self.finished_runs[key]
 
 
-def conclude(trial: Trial, due: Batches) -> TrialResult:
-    """Finish a run and return its result; `due` are the batches whose rows should be stored."""
+def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
+    """Finish a run and return its result; `due` are the batches whose rows should be stored.
+
+    `what` describes the failures; without it, the kills are listed.
+    """
     story = trial.finish()
-    what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
-    return TrialResult(what, story, due)
+    kills = "; then ".join(f"killed in {each}" for each in story.kills)
+    return TrialResult(what or kills or WITHOUT, story, due)
