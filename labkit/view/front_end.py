@@ -7,7 +7,7 @@ always the same.
 import sys
 from collections.abc import Callable
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 from labkit.view.card import Card
 
@@ -45,17 +45,7 @@ def present(card: Card) -> bool:
     return True
 
 
-class Line(Protocol):
-    """A line of text with a progress bar, which changes while a program runs."""
-
-    def show(self, words: str, done: int, of: int) -> None:
-        """Show this text and a progress bar that is filled to `done` of `of`, in place of the earlier line."""
-
-    def end(self, words: str) -> None:
-        """Replace the progress line by this text, without a progress bar; an empty text removes the line."""
-
-
-class DisplayedLine:
+class Line:
     """A line of text with a progress bar in a notebook's output; `display` is IPython's function of that name."""
 
     def __init__(self, display: Callable[..., Any]) -> None:
@@ -83,4 +73,4 @@ def line() -> Line:
     """Return a line of text with a progress bar, shown in the output of the running cell."""
     from IPython.display import display
 
-    return DisplayedLine(display)
+    return Line(display)

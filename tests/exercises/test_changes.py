@@ -8,7 +8,7 @@ from labkit.core.errors import InvalidInput
 from labkit.sim.models.changelog.query import messages
 from labkit.sim.models.changelog.state import Kind, settings
 from labkit.sim.trace import make, parse, replay
-from labkit.teach.exercises.changes import MEANS, REFUSED, WAYS, judge_apply, judge_messages, really_sent
+from labkit.teach.exercises.changes import APPLY, MEANS, MESSAGES, REFUSED, WAYS, really_sent
 from labkit.teach.exercises.contract import Variant
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import find
@@ -56,7 +56,7 @@ def test_a_counterexample_of_a_receiver_is_a_run_to_that_table():
         return rows
 
     answer = InNotebook("apply", {"apply": keeps_all})
-    finding = judge_apply(answer, find("10-apply").public[0])
+    finding = APPLY.judge(answer, find("10-apply").public[0])
     assert not finding.passed
     assert finding.trace is not None
     walk = replay(parse(finding.trace))
@@ -67,10 +67,10 @@ def test_a_counterexample_of_a_receiver_is_a_run_to_that_table():
 @pytest.mark.parametrize(
     ("judge", "name", "given", "said"),
     [
-        (judge_messages, "messages", None, "return a list of messages"),
-        (judge_messages, "messages", "no", "return a list of messages"),
-        (judge_apply, "apply", {"hello": 1}, "return a list of rows"),
-        (judge_apply, "apply", [1, 2], "return a list of rows"),
+        (MESSAGES.judge, "messages", None, "return a list of messages"),
+        (MESSAGES.judge, "messages", "no", "return a list of messages"),
+        (APPLY.judge, "apply", {"hello": 1}, "return a list of rows"),
+        (APPLY.judge, "apply", [1, 2], "return a list of rows"),
     ],
 )
 def test_another_form_gets_a_sentence(judge, name, given, said):
@@ -89,6 +89,6 @@ def test_an_answer_that_changes_is_refused():
         return right if len(said) <= 27 else []
 
     variant = Variant("few", (("words", ("hello",)), ("counts", (1, 2))))
-    finding = judge_messages(InNotebook("messages", {"messages": messages_}), variant)
+    finding = MESSAGES.judge(InNotebook("messages", {"messages": messages_}), variant)
     assert not finding.passed
     assert "when asked again" in finding.message

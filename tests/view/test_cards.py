@@ -598,7 +598,7 @@ def test_the_line_stays_in_one_place() -> None:
         calls.append(("display", data["text/html"]))
         return Handle()
 
-    line = front_end.DisplayedLine(display)
+    line = front_end.Line(display)
     line.show("starting <Spark>", 1, 10)
     line.show("killed", 5, 10)
     line.end("The run took 17 s.")

@@ -140,7 +140,7 @@ def public(
 
 JUDGES = {
     "14-judge": by(judge_eight, variant("eight sinks")),
-    "14-kills": by(kills.judge, *kills.PUBLIC),
+    "14-kills": by(kills.KILLS.judge, *kills.PUBLIC),
     "14-table": by(partial(judge_axis, name="write_batch", kind="table"), *public(TABLE)),
     "14b-folder": by(partial(judge_axis, name="write_files", kind="folder"), *public(FOLDER, blanks=False)),
     "14b-writers": by(partial(judge_axis, name="write_fenced", kind="table"), *public(WRITERS, EPOCHS)),

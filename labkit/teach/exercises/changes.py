@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch, trace_to
-from labkit.teach.exercises.searching import MAX_STATES, ask_each
+from labkit.teach.exercises.searching import MAX_STATES, Cases
 
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
@@ -46,18 +46,10 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
     return [[sign, word, count] for sign, count in taken if count is not None]
 
 
-def judge_messages(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's `messages` function on every change of a count, in each changelog encoding.
-
-    The count before or after the change may also be missing.
-    """
-    ask = Asker(answer, "messages")
-    changes: Iterator[Change] = (
-        (way, word, before, after)
-        for way, word in product(WAYS, variant["words"])
-        for before, after in product((None, *variant["counts"]), repeat=2)
-    )
-    return ask_each(ask, changes, partial(_wrong_messages, ask), "It is right about {} changes")
+def _changes(variant: Variant) -> Iterator[Change]:
+    """Yield every change of a count in each changelog encoding; the count before or after it may also be missing."""
+    counts = (None, *variant["counts"])
+    yield from product(WAYS, variant["words"], counts, counts)
 
 
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
@@ -91,6 +83,8 @@ def _why(way: str, before: int | None, after: int | None) -> str:
         return "one message names the key and what becomes of its row."
     return "the old row is taken back first, and then the new one is added, if there is one."
 
+
+MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} changes")
 
 # What a receiver makes of them.
 
@@ -153,25 +147,21 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
                     yield _Case(table, Message(kind, row.key, row.value, 0))
 
 
-def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's `apply` function on pairs of a table and a message.
+def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
+    """Yield pairs of a table and a message: of the simulations that the variant names, or made from its lists.
 
-    The pairs come from the simulations that the variant (one configuration of the exercise) names, or are made from
-    its lists of rows and words.
+    With each comes the configuration of its simulation.
     """
-    ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
-
-    def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
-        for parameters in chosen.get("systems", ()):
-            for case in _met(json.dumps(parameters)):
-                yield case, parameters
-        for case in _put_together(chosen["tables"]) if "tables" in chosen else ():
-            yield case, {}
-
-    return ask_each(ask, cases(), lambda case: _wrong_table(ask, *case), "It is right about {} tables and messages")
+    chosen = dict(variant.parameters)
+    for parameters in chosen.get("systems", ()):
+        for case in _met(json.dumps(parameters)):
+            yield case, parameters
+    for case in _put_together(chosen["tables"]) if "tables" in chosen else ():
+        yield case, {}
 
 
-def _wrong_table(ask: Asker, case: _Case, parameters: Mapping[str, object]) -> Finding | None:
+def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding | None:
+    case, parameters = met
     answer = ask(*case.question)
     if type(answer) is not list or not all(type(row) is list for row in answer):
         raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return a list of rows [word, count].")
@@ -195,6 +185,8 @@ MEANS = {
     Kind.DELETE: "x deletes the row of its word, whatever its count is, and nothing where there is none.",
 }
 
+
+APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and messages")
 
 # Equality with the batch query.
 
@@ -248,12 +240,12 @@ UPSERT: dict[str, object] = {"encoding": "upsert"}
 
 JUDGES = {
     "10-messages": by(
-        judge_messages,
+        MESSAGES.judge,
         variant("hello, 1 and 2", words=("hello",), counts=(1, 2)),
         variant("two words", words=("world", "hi"), counts=(0, 3, 1_200)),
     ),
     "10-apply": by(
-        judge_apply,
+        APPLY.judge,
         variant("a retract stream, a message is lost", systems=({**THREE, "losses": 1},)),
         variant("a retract stream, a message comes twice", systems=({**THREE, "repeats": 1},)),
         variant("an upsert stream, a message overtakes", systems=({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),

@@ -8,9 +8,9 @@ from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.searching import Cases
 
 SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
 AGAIN = ("nothing", "error", "next")
@@ -40,28 +40,23 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
     return [number for number, is_kept in kept.items() if not is_kept]
 
 
-def _stores(job: Job) -> Iterator[Store]:
-    """Yield stores whose limits are just below, just above or far from what the job needs, the faultless one first."""
+def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
+    """Yield stores with the job whose times the variant gives, the faultless one first.
+
+    Their limits are just below, just above or far from what the job needs.
+    """
+    job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1, 0)
     sealed = (None, needed + 1, job["checkpoint"] + 1, longer + 1, needed, 1, 0)
     names = ("shows", "open", "sealed", "ends", "again")
     for values in product(SHOWS, open_for, sealed, ENDS, AGAIN):
-        yield dict(zip(names, values, strict=True))
+        yield dict(zip(names, values, strict=True)), job
 
 
-def judge_demands(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `broken`, which returns the requirements that a store does not meet for a job.
-
-    It is tested on every kind of store, for the job whose times `variant` gives.
-    """
-    ask = Asker(answer, "broken")
-    job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
-    return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
-
-
-def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
+def _wrong(ask: Asker, case: tuple[Store, Job]) -> Finding | None:
+    store, job = case
     answer, right = ask(store, dict(job)), really_broken(store, job)
     if type(answer) is not list or any(type(each) is not int for each in answer):
         raise Unusable(
@@ -82,6 +77,9 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     message = f"{statement}, and this store {verb} demand {first} for this job: {sentence}"
     general = f"One of the answers is wrong about this demand: {sentence}"
     return Finding(False, message, statement, str(right), general=general)
+
+
+BROKEN = Cases("broken", _stores, _wrong, "It is right about {} stores")
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
@@ -118,7 +116,7 @@ OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}
 
 JUDGES = {
     "09b-demands": by(
-        judge_demands,
+        BROKEN.judge,
         variant("a short interval", interval=10, checkpoint=2, downtime=30),
         variant("a long interval, never down", interval=60, checkpoint=5, downtime=0),
         variant("very long times", interval=2_000_000, checkpoint=500_000, downtime=1_000_000),

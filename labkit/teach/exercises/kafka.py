@@ -4,14 +4,12 @@ The simulator's own partition (`sim/models/kafka_log/state.py`) says which offse
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import chain
 
 from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
 from labkit.teach.exercises.asking import Asker, a_list
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 from labkit.teach.study import replay
 
 Entry = tuple[str, str]
@@ -20,15 +18,10 @@ Log = tuple[Entry, ...]
 _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
-def judge_visible(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that returns the offsets which a read_committed reader gets from a Kafka log.
-
-    It is called with every log up to the variant's `length`, and with the longer logs in the variant's list `logs`.
-    """
-    ask = Asker(answer, "visible")
-    parameters = dict(variant.parameters)
-    logs = map(tuple, chain(logs_of(parameters["names"], parameters["length"]), parameters.get("logs", ())))
-    return ask_each(ask, logs, partial(_wrong, ask), "All of {} logs show a reader what they should")
+def _logs(variant: Variant) -> Iterator[Log]:
+    """Yield every log up to the variant's `length`, and the longer ones in its list `logs`."""
+    yield from logs_of(variant["names"], variant["length"])
+    yield from map(tuple, dict(variant.parameters).get("logs", ()))
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
@@ -82,6 +75,7 @@ def _wrong(ask: Asker, log: Log) -> Finding | None:
     return Finding(False, message, ask.with_answer(entries), expected, general=general)
 
 
+VISIBLE = Cases("visible", _logs, _wrong, "All of {} logs show a reader what they should")
 PREDICTION = Prediction(
     "predicted_09",
     lambda: replay("kafka_log.half_visible"),
@@ -93,6 +87,6 @@ PREDICTION = Prediction(
 JUDGES = {
     "09-predict": by(PREDICTION.judge, variant("kafka_log.half_visible")),
     "09-visible": by(
-        judge_visible, variant("one writer", names=("a",), length=5), variant("two writers", names=("a", "b"), length=4)
+        VISIBLE.judge, variant("one writer", names=("a",), length=5), variant("two writers", names=("a", "b"), length=4)
     ),
 }

@@ -5,13 +5,12 @@ The judge executes the requests on lists. Tests compare that with a real SQLite 
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 from labkit.core.judge import Guarantee
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Variant
+from labkit.teach.exercises.searching import Cases
 
 Request = Literal["LOOK", "ROW", "MARK", "BEGIN", "COMMIT"]
 """A request of a sink to its database.
@@ -89,12 +88,6 @@ def guarantee(requests: Requests) -> Guarantee:
 WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 
 
-def judge(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that returns a sink's guarantee, on each list of requests in `variant`."""
-    ask = Asker(answer, "guarantee")
-    return ask_each(ask, variant["cases"], partial(_wrong, ask), "It is right about {} sinks")
-
-
 def _wrong(ask: Asker, requests: Requests) -> Finding | None:
     answer, right = ask(list(requests)), guarantee(requests).value
     if answer not in WORDS:
@@ -103,3 +96,6 @@ def _wrong(ask: Asker, requests: Requests) -> Finding | None:
         return None
     statement = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
     return Finding(False, f"{statement}.", statement, right, general="One list of requests has another guarantee.")
+
+
+KILLS = Cases("guarantee", lambda variant: variant["cases"], _wrong, "It is right about {} sinks")

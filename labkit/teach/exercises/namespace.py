@@ -26,7 +26,10 @@ SECONDS = 5.0
 
 
 class InNotebook:
-    """A learner's answer in a notebook: the variable or function `name` in the notebook's `namespace`."""
+    """A learner's answer in a notebook: the variable or function `name` in the notebook's `namespace`.
+
+    `value`, `call` and `step` are those of `Answer`.
+    """
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace
@@ -34,10 +37,6 @@ class InNotebook:
         """Each question to a function so far with its reply; the question is `call` or `step`, and the arguments."""
 
     def value(self) -> Plain:
-        """Return the learner's constant.
-
-        Raises `MissingSolution` if it is not written yet, and `AnswerFailed` if JSON cannot represent it.
-        """
         return _read(self.name, self.namespace.get(self.name, ...))
 
     def is_attempted(self) -> bool:
@@ -51,10 +50,6 @@ class InNotebook:
         return True
 
     def call(self, *arguments: Plain) -> Plain:
-        """Call the learner's function and return its result.
-
-        Raises `MissingSolution` if the function is not written yet, and `AnswerFailed` if it fails.
-        """
         question = f"{self.name}({', '.join(map(shown, arguments))})"
         copies = _copied(arguments)
         return self._kept(["call", *arguments], self._called(question, lambda function: function(*copies)))
@@ -63,11 +58,6 @@ class InNotebook:
         """Do nothing, because announcing calls only helps for a function in another process."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request that the learner's sink sends to its store.
-
-        `kind` is the kind of store, and `exchanges` are the earlier requests with the store's replies. Raises
-        `MissingSolution` if the sink is not written yet, and `AnswerFailed` if it fails.
-        """
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
         so_far, copies = _copied(exchanges), _copied(arguments)

@@ -1,13 +1,12 @@
 """The exercises of notebook 13: how long records wait, the longest interval within all limits, and the cheapest one."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 
 ARRIVALS = 50
 """The number of times within an interval at which the judge lets a record arrive."""
@@ -67,22 +66,6 @@ def cheapest(cost: float, between: float) -> float:
     return min(lost(least * step**number, cost, between) for number in range(TRIED))
 
 
-Ask = Callable[[Asker, Any], Finding | None]
-
-
-def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
-    """Return a function that checks the learner's function `name` on each case in a variant's parameter `cases`.
-
-    `wrong` asks it about one case, and returns a failed result or None.
-    """
-
-    def judged(answer: Answer, variant: Variant) -> Finding:
-        ask = Asker(answer, name)
-        return ask_each(ask, variant["cases"], partial(wrong, ask), "It is right about {} jobs")
-
-    return judged
-
-
 def _number(ask: Asker, value: Plain, *arguments: Plain) -> float:
     if type(value) not in (int, float):
         raise Unusable(f"{ask.call(*arguments)} returned {shown(value)}; return a number.")
@@ -134,14 +117,20 @@ def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 
+def _jobs(variant: Variant) -> Iterable[Any]:
+    jobs: Iterable[Any] = variant["cases"]
+    return jobs
+
+
+RIGHT = "It is right about {} jobs"
 JUDGES = {
     "13-wait": by(
-        _judge("waits", _wrong_wait),
+        Cases("waits", _jobs, _wrong_wait, RIGHT).judge,
         variant("short commits", cases=(((1, 0.2), (2, 0.5)),)),
         variant("a commit that takes long", cases=(((3, 4), (0.5, 2)),)),
     ),
     "13-longest": by(
-        _judge("longest", _wrong_longest),
+        Cases("longest", _jobs, _wrong_longest, RIGHT).judge,
         variant("readers do not wait", cases=(job(12, 2, 5, 900, 600),)),
         variant("little is read again", cases=(job(90, 1, 20, 510, 600),)),
         variant("a short timeout", cases=(job(900, 3, 1, 900, 60),)),
@@ -149,7 +138,7 @@ JUDGES = {
         variant("days", cases=(job(200_000, 2, 1, 300_000, 300_000),)),
     ),
     "13-best": by(
-        _judge("best_interval", _wrong_best),
+        Cases("best_interval", _jobs, _wrong_best, RIGHT).judge,
         variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
         variant("a crash an hour", cases=((2, 3_600),)),
         variant("a crash every ten seconds", cases=((0.01, 10),)),

@@ -7,14 +7,14 @@ property of single states could detect the latter.
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any, Generic, TypeVar
 
 from labkit.sim.explore import Search, Violation
 from labkit.sim.trace import Trace
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.closing import ClosedModel, Run
-from labkit.teach.exercises.contract import Answer, Finding
+from labkit.teach.exercises.contract import Answer, Finding, Variant
 
 T = TypeVar("T")
 MAX_STATES = 40_000
@@ -118,6 +118,25 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
     except Unusable as error:
         return unusable(ask.name, error)
     return steady(ask, right.format(f"{count:,}"))
+
+
+@dataclass(frozen=True)
+class Cases(Generic[T]):
+    """An exercise whose answer is a function that is checked on one case after the other.
+
+    `function` is its Python name, and `cases` returns the cases of a variant. `wrong` asks it about one case, and
+    returns a failed result or None. The message for a right answer is `right`, with the number of cases for `{}`.
+    """
+
+    function: str
+    cases: Callable[[Variant], Iterable[T]]
+    wrong: Callable[[Asker, T], Finding | None]
+    right: str
+
+    def judge(self, answer: Answer, variant: Variant) -> Finding:
+        """Check the learner's function on every case of the variant, up to the first failure."""
+        ask = Asker(answer, self.function)
+        return ask_each(ask, self.cases(variant), partial(self.wrong, ask), self.right)
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:

@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each, steady, unusable
+from labkit.teach.exercises.searching import Cases, steady, unusable
 
 FEW = 4
 """The largest number of announced prices of which all orders are tried."""
@@ -15,16 +15,11 @@ LOSES = "Two different calls have one key: the service drops the second."
 DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
-def judge_price(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that looks up the price at a given time in a list of announced prices.
-
-    It is called for times around each price change, with every list of prices that can have been announced by then.
-    """
-    ask = Asker(answer, "price")
+def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
+    """Yield times around each change of a price, with every list that can have been announced by then, and all."""
     versions = [list(each) for each in variant["versions"]]
-    cases = product(_announced(versions), _times(versions))
-    right = "It is right in {} cases, and a replay changes no price"
-    return ask_each(ask, cases, lambda case: _wrong_price(ask, *case, versions), right)
+    moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
+    yield from product(_announced(versions), [at for at in moments if at >= 0], [versions])
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
@@ -42,13 +37,9 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
             yield [first, *some]
 
 
-def _times(versions: Sequence[Version]) -> list[int]:
-    moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
-    return [at for at in moments if at >= 0]
-
-
-def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
-    """Return the failed result for a wrong price, or None; lists that lack a price valid at `at` are skipped."""
+def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
+    """Return the failed result for a wrong price, or None; lists that lack a price valid at the time are skipped."""
+    announced, at, versions = case
     if any(begin <= at and [begin, price] not in announced for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
@@ -64,6 +55,7 @@ def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Se
     return Finding(False, message, statement, str(right), general=general)
 
 
+PRICE = Cases("price", _prices, _wrong_price, "It is right in {} cases, and a replay changes no price")
 VOLATILE = ("batch", "attempt", "task", "now", "price")
 """The fields of a call that may differ when the same call is repeated after a crash."""
 SAME = ("topic", "partition", "offset", "call")
@@ -143,7 +135,7 @@ CALLS_ALIKE = ("charge now", "charge-now", "caf\u00e9", "cafe\u0301")
 
 JUDGES = {
     "11-price": by(
-        judge_price,
+        PRICE.judge,
         variant("one edit", versions=((0, 10), (5, 11))),
         variant("announced early", versions=((0, 10), (4, 12), (9, 8), (15, 9))),
         variant("prices that last", versions=((0, 10), (9_000, 12), (4_000_000, 8))),
