@@ -15,7 +15,8 @@ from labkit.core.arguments import fits, takes
 from labkit.core.errors import InvalidInput, LabError
 from labkit.host import addresses
 from labkit.runs.progress import words
-from labkit.teach.hands_on import Kafka, private
+from labkit.teach.hands_on import private
+from labkit.teach.hands_on.kafka import Kafka
 
 NONSENSE = (None, 5, "", [], object())
 MADE_WITHOUT = {"kafka", "postgres", "pieces", "doctor", "spark", "chains", "Chains", "shop", "stopped_writers"}

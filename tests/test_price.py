@@ -15,7 +15,7 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.host.syscalls.support import supported
 from labkit.teach.price import effects, waiting
 from labkit.teach.price.effects import Counts, Effects, count_effects, kept
-from labkit.teach.price.expected import Expected, noted
+from labkit.teach.price.expected import noted
 from labkit.teach.price.transactions import Rates, measure_rows
 from labkit.teach.price.waiting import Measured, Waits, measure_waits
 from labkit.teach.price.writer import ROUNDS, SCHEMA, WAYS, connect, records, write
@@ -123,7 +123,8 @@ def test_a_prediction_is_a_line_and_none_is_a_sentence(monkeypatch) -> None:
     assert "2 s more wait for each second" in str(line)
     assert 'class="lkp-p"' in line._repr_mimebundle_()["text/html"]
     assert 'class="lkp-p"' not in wait_chart([Dots("open", [(1, 0.5)])], 1, None)
-    assert "no prediction" in str(Expected(None))
+    monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: None)
+    assert "no prediction" in str(lab.expected_wait("13-slope"))
     with pytest.raises(InvalidInput, match="does not ask for a number"):
         lab.expected_wait("13-lock")
 

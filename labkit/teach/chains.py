@@ -19,8 +19,6 @@ from labkit.teach.results import Search
 from labkit.view.card import Shown
 from labkit.view.grid import Grid, Square
 
-__all__ = ["Chains", "chains"]
-
 ON_THE_WAY = {
     "no_regression": "a value jumps back",
     "no_fractured_read": "half a batch is seen",

@@ -19,8 +19,6 @@ from labkit.sim.writes import Write
 from labkit.view.card import BAD, Cell, Html, Shown, Tabled, para
 from labkit.view.lanes import Lane, Stage, picture, text
 
-__all__ = ["Engines", "Kills", "engines", "kill_engines"]
-
 
 class Engine(NamedTuple):
     """One stream processor, such as Spark or Flink, that `lab.engines` compares, with a pipeline that runs on it.

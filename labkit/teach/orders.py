@@ -25,8 +25,6 @@ from labkit.view import card
 from labkit.view.card import Card, OnCard, Shown
 from labkit.view.grid import Grid, Square
 
-__all__ = ["Order", "Orders", "orders"]
-
 IN_WORDS = {
     World.SAME: "a repeated step gets the same rows",
     World.OTHER: "a repeated step may get other rows, unless a plan says which",

@@ -10,8 +10,6 @@ from labkit.view.card import Shown
 from labkit.view.scene import Kind
 from labkit.view.svg import CLASSES, ICONS, document, words
 
-__all__ = ["Pieces"]
-
 
 class Piece(NamedTuple):
     """One box in the picture: a part of a streaming job, its work in short lines, and whether it survives a crash.

@@ -14,8 +14,6 @@ from labkit.sim.trace import Replay
 from labkit.view.card import Shown
 from labkit.view.svg import document, number, words
 
-__all__ = ["Totals", "totals_in"]
-
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
 """The measures of the picture, in pixels.
 

@@ -16,8 +16,9 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.host import addresses
 from labkit.host.java import Java
-from labkit.teach.hands_on import Kafka, copy, ten_steps
-from labkit.teach.hands_on import kafka as by_hand
+from labkit.teach.hands_on.copying import copy, ten_steps
+from labkit.teach.hands_on.kafka import Kafka
+from labkit.teach.hands_on.kafka import kafka as by_hand
 
 PATIENCE = 30.0
 

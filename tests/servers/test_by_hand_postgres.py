@@ -14,8 +14,9 @@ import pytest
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host import addresses
-from labkit.teach.hands_on import Postgres, private
-from labkit.teach.hands_on import postgres as by_hand
+from labkit.teach.hands_on import private
+from labkit.teach.hands_on.postgres import Postgres
+from labkit.teach.hands_on.postgres import postgres as by_hand
 
 PATIENCE = 30.0
 

@@ -9,7 +9,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host import addresses
 from labkit.host.servers.tethered import tethered_postgres
-from labkit.teach.hands_on import postgres as by_hand
+from labkit.teach.hands_on.postgres import postgres as by_hand
 from labkit.teach.hands_on.shop import Shop
 from labkit.teach.hands_on.shop_process import inserted
 

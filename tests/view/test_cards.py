@@ -33,7 +33,7 @@ from labkit.stores.postgres.session import Answer
 from labkit.teach.comparing import Comparison
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
-from labkit.teach.hands_on import ServerAnswer, said
+from labkit.teach.hands_on.answers import ServerAnswer, said
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
 from labkit.teach.hands_on.kafka import Look
 from labkit.teach.hands_on.postgres import Reply

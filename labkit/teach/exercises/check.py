@@ -38,12 +38,9 @@ _forgotten: dict[str, int] = {}
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
+    """Check an answer, as `lab.check` says, and print the observed and the expected result.
 
-    Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters and
-    your own other cells that it needs. If a simulated schedule shows an error, a view of this schedule opens at the
-    step with the error. If `strict` is true, or the environment variable LABKIT_STRICT is set, a failed or missing
-    answer raises `NotPassed`. An unknown exercise raises `InvalidInput`.
+    If a simulated schedule shows an error, a view of this schedule opens at the step with the error.
     """
     try:
         _check(name, strict=strict)
@@ -250,10 +247,7 @@ def solutions(name: str) -> dict[str, str]:
 
 
 def hint(name: str) -> None:
-    """Print the hints for an exercise, one more at each call, and how many lines a solution has.
-
-    Raises `InvalidInput` for an unknown exercise.
-    """
+    """Print the hints for an exercise, as `lab.hint` says."""
     exercise = find(name)
     _say_where(name)
     name = exercise.name
@@ -299,11 +293,9 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete your answer and progress of one exercise, or of all exercises if there is no name.
+    """Delete answers and progress, as `lab.reset` says.
 
-    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its prepared cell
-    appears again below. The cell with your answer stays in the notebook, where the grader would take it as your answer,
-    so delete it yourself.
+    The cell with the answer stays in the notebook, where the grader would take it as the answer.
     """
     if name is not None:
         _say_where(name)

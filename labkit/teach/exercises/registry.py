@@ -17,8 +17,6 @@ from labkit.core.words import name_in, nearest
 from labkit.teach.exercises.contract import Assignment, Exercise, Judging, Kind, Level, by, variant
 from labkit.teach.exercises.moved import now
 
-__all__ = ["EXERCISES", "GRADED", "assignments", "find"]
-
 _FOLDER = files("labkit.teach.exercises").joinpath("texts")
 _NUMBER = re.compile(r"(\d\d[a-z]?)-")
 

@@ -9,23 +9,3 @@ Either server is the user's own (`LABKIT_POSTGRES`, `LABKIT_KAFKA`), or a privat
 process and removes its data. Runs that this process starts use the same server. The methods are the operations
 of the stores themselves; no sink runs here.
 """
-
-from labkit.teach.hands_on.answers import ServerAnswer, said
-from labkit.teach.hands_on.copying import copy, ten_steps
-from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
-from labkit.teach.hands_on.postgres import Postgres, Session, postgres
-from labkit.teach.hands_on.stopped import stopped_writers
-
-__all__ = [
-    "Kafka",
-    "Postgres",
-    "ServerAnswer",
-    "Session",
-    "Topic",
-    "copy",
-    "kafka",
-    "postgres",
-    "said",
-    "stopped_writers",
-    "ten_steps",
-]

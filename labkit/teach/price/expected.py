@@ -2,7 +2,7 @@
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.view.card import Card, Html, OnCard, para
+from labkit.view.card import Card, Html, para
 from labkit.view.prices import wait_chart
 
 LONGEST = 2.0
@@ -32,24 +32,15 @@ def noted(question: str) -> float | None:
     return float(prediction.words[0])
 
 
-class Expected(OnCard):
-    """A chart of waits against commit intervals before any measurement, with the line that a learner predicted."""
-
-    def __init__(self, slope: float | None) -> None:
-        self.slope = slope
-
-    def card(self) -> Card:
-        nothing, chart = self.slope is None, Html(wait_chart([], LONGEST, self.slope))
-        line = NOTHING if nothing else f"your line: {self.slope:g} s more wait for each second of the interval"
-        title = "Your prediction, before the run"
-        return Card("", chart, para(NOTHING) if nothing else "", title=title, plain=[line])
-
-
 @takes('lab.expected_wait("13-slope")')
-def expected_wait(question: str) -> Expected:
+def expected_wait(question: str) -> Card:
     """Return a chart of waits against commit intervals that shows only the line which you predicted.
 
     `question` is the question for which you predicted the slope, such as `"13-slope"`. Raises `InvalidInput` for an
     unknown question, or one that does not ask for a number.
     """
-    return Expected(noted(question))
+    slope = noted(question)
+    line = NOTHING if slope is None else f"your line: {slope:g} s more wait for each second of the interval"
+    note = para(NOTHING) if slope is None else ""
+    chart = Html(wait_chart([], LONGEST, slope))
+    return Card("", chart, note, title="Your prediction, before the run", plain=[line])

@@ -112,10 +112,7 @@ class OpenQuestion:
 
 
 def ask(name: str) -> None:
-    """Display a question, as in `lab.ask("00-rows")`, whose form stores your prediction.
-
-    Does nothing outside of a notebook. Raises `InvalidInput` for an unknown question.
-    """
+    """Display a question, as `lab.ask` says; do nothing outside of a notebook."""
     question = find(name)
     if not is_kernel():
         return
@@ -128,10 +125,7 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return a card with your prediction for a question and the result of the run.
-
-    `found` is the value that the run measured. Raises `InvalidInput` for an unknown question.
-    """
+    """Return a card with the prediction for a question and the result of the run, as `lab.answer` says."""
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:

@@ -3,8 +3,6 @@
 from labkit.core.lazily import Lazily
 from labkit.view.scene import Drawing
 
-__all__ = ["DRAWINGS"]
-
 _NAMES = ("delivery", "snapshot", "barriers", "two_phase_commit", "pipeline", "changelog", "kafka_log", "orders")
 DRAWINGS: Lazily[Drawing] = Lazily("DRAWING", {name: f"{__name__}.{name}" for name in _NAMES})
 """The functions that draw each simulator, by the simulator's name; the module is imported on first use."""

@@ -7,8 +7,6 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.view.scene import Drawing, Place
 from labkit.view.scenes import barriers, delivery, pipeline, two_phase_commit
 
-__all__ = ["OPEN_DRAWINGS"]
-
 
 def _alignment(model: Barriers, action: Action) -> Place:
     if action.name != "snapshot":
