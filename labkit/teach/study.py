@@ -20,8 +20,6 @@ from labkit.sim.trace import Trace, make
 from labkit.sim.trace import replay as play
 from labkit.teach.results import Search, Walk
 
-__all__ = ["Search", "Walk", "explore", "points", "replay", "simulate"]
-
 
 @takes('lab.replay("pipeline.jump_back")')
 def replay(what: str | Trace) -> Walk:

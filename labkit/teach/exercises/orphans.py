@@ -126,7 +126,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))
     try:
         query = _query(answer.value())
-        with _prepared(case) as place:
+        with closing(_judge_place(case)) as place:
             statements = _formed(place.statements(query))
             refused = place.sent(statements)
             committed, left = place.committed(), place.waiting()
@@ -269,7 +269,7 @@ class _Place:
         """
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Drop the schema and the role of the test; if that fails or a connection broke, stop the server instead."""
         dropped = False
         try:
@@ -314,15 +314,6 @@ class _Place:
             raise Unusable(
                 f"PostgreSQL ended while finish_sql ran ({_error_text(error)}); the next check starts a new server."
             ) from None
-
-
-@contextmanager
-def _prepared(case: Case) -> Iterator[_Place]:
-    place = _judge_place(case)
-    try:
-        yield place
-    finally:
-        place.end()
 
 
 def _judge_place(case: Case) -> _Place:

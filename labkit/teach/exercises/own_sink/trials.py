@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -446,14 +446,9 @@ def _row(row: Sequence[Any]) -> Seen:
     return Seen(-1, shown(list(row)), 0)
 
 
-@contextmanager
-def stores() -> Iterator[StoreServer]:
+def stores() -> "closing[StoreServer]":
     """Start a server for the stores of one check, and close it after the block."""
-    server = StoreServer()
-    try:
-        yield server
-    finally:
-        server.close()
+    return closing(StoreServer())
 
 
 @contextmanager
