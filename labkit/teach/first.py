@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from labkit.core.words import ordinal
 from labkit.teach.exercises.cells import bound, normal
-from labkit.teach.shipped import PlacedCell, notebooks, of_course, placed_cells
+from labkit.teach.shipped import PlainCell, notebooks, of_course, released_cells
 
 _LIKE = 0.6
 """The smallest similarity, from 0 to 1, at which an edited cell still counts as the released one (`difflib`)."""
@@ -22,7 +22,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
     `executed` are the sources of the cells run so far, the failed one last; `file` is the notebook's file name.
     """
-    cells = placed_cells(_notebook(executed, file))
+    cells = released_cells(_notebook(executed, file)) or ()
     own = _place(executed[-1], cells) if executed else None
     gives_itself = bool(executed) and name in bound(executed[-1])
     giving = [
@@ -37,7 +37,8 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 def _notebook(executed: Sequence[str], file: str) -> str:
     """Return the name of the original notebook to which most executed cells belong, else the one named in `file`."""
-    released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
+    cells = {path.stem: released_cells(path.stem) or () for path in of_course(notebooks())}
+    released = {name: {normal(cell.source) for cell in of_it} for name, of_it in cells.items()}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
     best = max(released, key=lambda name: len(own & released[name]), default="")
@@ -46,13 +47,13 @@ def _notebook(executed: Sequence[str], file: str) -> str:
     return max((name for name in released if name in PurePath(file).stem), default="")
 
 
-def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
+def _place(source: str, cells: Sequence[PlainCell]) -> int | None:
     released = [normal(cell.source) for cell in cells]
     close = difflib.get_close_matches(normal(source), released, n=1, cutoff=_LIKE)
     return released.index(close[0]) if close else None
 
 
-def _called(cells: Sequence[PlacedCell], place: int) -> str:
+def _called(cells: Sequence[PlainCell], place: int) -> str:
     heading = cells[place].heading
     neighbours = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:

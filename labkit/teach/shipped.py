@@ -35,6 +35,8 @@ class PlainCell(NamedTuple):
     source: str
     tags: frozenset[str] = frozenset()
     exercise: str | None = None
+    heading: str = ""
+    """The nearest heading above the cell; empty if only the notebook's title is above it."""
 
 
 @cache
@@ -46,40 +48,19 @@ def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
         return None
 
 
-class PlacedCell(NamedTuple):
-    """A code cell with the nearest heading above it; empty if only the notebook's title is above it."""
-
-    source: str
-    heading: str
-
-
-@cache
-def placed_cells(notebook: str) -> tuple[PlacedCell, ...]:
-    """Return the code cells of an original notebook with their headings; empty if it is missing or unreadable."""
-    try:
-        text = (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
-        return tuple(_placed(json.loads(text)["cells"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ()
-
-
-def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
-    heading = ""
-    for cell in cells:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code":
-            yield PlacedCell(source, heading)
-        elif headings := _HEADING.findall(source):
-            heading = re.sub("[*`]", "", headings[-1])
-
-
 def code_cells(text: str) -> tuple[PlainCell, ...]:
     """Return the code cells in the JSON text of a notebook.
 
     Raises `ValueError`, `KeyError` or `TypeError` if the text is not a notebook.
     """
-    return tuple(
-        PlainCell("".join(cell["source"]), frozenset(map(str, cell.get("metadata", {}).get("tags", ()))))
-        for cell in json.loads(text)["cells"]
-        if cell["cell_type"] == "code"
-    )
+    return tuple(_code_cells(json.loads(text)["cells"]))
+
+
+def _code_cells(cells: list[dict[str, Any]]) -> Iterator[PlainCell]:
+    heading = ""
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            tags = frozenset(map(str, cell.get("metadata", {}).get("tags", ())))
+            yield PlainCell("".join(cell["source"]), tags, heading=heading)
+        elif headings := _HEADING.findall("".join(cell.get("source", ""))):
+            heading = re.sub("[*`]", "", headings[-1])

@@ -57,9 +57,9 @@ def here(shipped, monkeypatch):
 
     for place in (module, first):
         monkeypatch.setattr(place, "notebooks", lambda: shipped)
-    module.placed_cells.cache_clear()
+    module.released_cells.cache_clear()
     yield
-    module.placed_cells.cache_clear()
+    module.released_cells.cache_clear()
 
 
 @pytest.mark.parametrize(
