@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from store_rows import HANDLE
 
 from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.stores import STORES, capabilities, open_store
-from labkit.stores.contract import Clocked, Handle, Shown
+from labkit.stores.contract import Clocked, Shown
 
-HANDLE = Handle("q", 0, 0, 1, 1)
 COARSE = 0.05
 """Seconds by which clocks of files, servers and processes may differ."""
 

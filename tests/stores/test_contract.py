@@ -11,6 +11,7 @@ import pytest
 from choosing import slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from store_rows import HANDLE, prepare, row, written
 
 from labkit.core.errors import JobFailed
 from labkit.core.records import Observation
@@ -20,7 +21,6 @@ from labkit.stores.contract import Handle, ServerBacked, Store
 Killed = Callable[[str, str, Path], list[str]]
 Together = Callable[[str, str, Path, int], None]
 
-HANDLE = Handle("q", 0, 0, 1, 1)
 OTHERS = [Handle("q", 0, 1, 1, 1), Handle("q", 1, 0, 1, 1), Handle("q", 1, 0, 2, 1)]
 
 
@@ -42,23 +42,8 @@ def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
 anything = pytest.mark.parametrize("kind", slow_but([name for name in STORES if name != "kafka"], STORES))
 
 
-def row(offset: int, key: str = "hello", batch: int = 0) -> Observation:
-    return Observation(offset, key, offset * 10, batch, 1)
-
-
 def rows(*offsets: int) -> list[Observation]:
     return [row(offset) for offset in offsets]
-
-
-def written(store: Any, handle: Handle, *offsets: int) -> Any:
-    transaction = store.begin(handle)
-    for offset in offsets:
-        transaction.write(row(offset))
-    return transaction
-
-
-def prepare(store: Any, handle: Handle, *offsets: int) -> None:
-    written(store, handle, *offsets).prepare()
 
 
 def history(kind: str, place: Path) -> list[Observation]:

@@ -8,15 +8,13 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
 import pytest
+from store_rows import HANDLE, prepare, row
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.records import Observation
-from labkit.stores.contract import Handle
 from labkit.stores.files import FilesStore, encode
 
-HANDLE = Handle("q", 0, 0, 1, 1)
 Forbidden = Callable[[Path], AbstractContextManager[None]]
-ROW = Observation(3, "hello", 2, 0, 1)
+ROW = row(3)
 
 
 @pytest.fixture
@@ -30,12 +28,6 @@ def store(folder: Path) -> Iterator[FilesStore]:
         yield opened
 
 
-def prepare(store: FilesStore, handle: Handle) -> None:
-    transaction = store.begin(handle)
-    transaction.write(ROW)
-    transaction.prepare()
-
-
 def tree(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
@@ -44,7 +36,7 @@ def test_a_row_is_a_line_of_json(store: FilesStore, folder: Path) -> None:
     store.append(ROW)
     line = (folder / "appended.jsonl").read_text()
     assert line.endswith("\n")
-    assert json.loads(line) == {"offset": 3, "key": "hello", "value": 2, "batch": 0, "attempt": 1}
+    assert json.loads(line) == {"offset": 3, "key": "hello", "value": 30, "batch": 0, "attempt": 1}
 
 
 def test_a_transaction_moves_through_the_folders(store: FilesStore, folder: Path) -> None:
@@ -59,7 +51,7 @@ def test_a_transaction_moves_through_the_folders(store: FilesStore, folder: Path
 def test_numbers_are_the_order_of_visibility_and_never_repeat(store: FilesStore, folder: Path) -> None:
     handles = [HANDLE._replace(batch=batch) for batch in (9, 10, 2)]
     for handle in handles:
-        prepare(store, handle)
+        prepare(store, handle, 3)
     for handle in handles:
         store.commit(handle)
     with store.transaction(HANDLE) as write:
@@ -71,10 +63,10 @@ def test_numbers_are_the_order_of_visibility_and_never_repeat(store: FilesStore,
 
 def test_a_number_is_above_the_largest_and_not_the_count(store: FilesStore, folder: Path) -> None:
     for batch in range(3):
-        prepare(store, HANDLE._replace(batch=batch))
+        prepare(store, HANDLE._replace(batch=batch), 3)
         store.commit(HANDLE._replace(batch=batch))
     next((folder / "committed").glob("00000001-*")).unlink()
-    prepare(store, HANDLE._replace(batch=3))
+    prepare(store, HANDLE._replace(batch=3), 3)
     store.commit(HANDLE._replace(batch=3))
     assert [name[10:18] for name in tree(folder)] == ["00000002", "00000003", "00000004"]
 
@@ -104,7 +96,7 @@ def test_files_are_named_by_one_process_at_a_time(
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", checked)
-    prepare(store, HANDLE)
+    prepare(store, HANDLE, 3)
     store.commit(HANDLE)
     with store.transaction(HANDLE._replace(batch=1)):
         pass
@@ -113,7 +105,7 @@ def test_files_are_named_by_one_process_at_a_time(
 
 def test_an_aborted_or_failed_transaction_leaves_no_file(store: FilesStore, folder: Path) -> None:
     store.begin(HANDLE)
-    prepare(store, HANDLE._replace(batch=1))
+    prepare(store, HANDLE._replace(batch=1), 3)
     store.abort(HANDLE)
     store.abort(HANDLE._replace(batch=1))
     with pytest.raises(ZeroDivisionError), store.transaction(HANDLE):
@@ -159,7 +151,7 @@ def test_a_torn_last_line_is_skipped_and_does_not_stick_to_the_next(store: Files
 
 
 def test_names_that_are_not_the_stores_are_left_alone(store: FilesStore, folder: Path) -> None:
-    prepare(store, HANDLE)
+    prepare(store, HANDLE, 3)
     store.commit(HANDLE)
     for name in ("committed/notes.jsonl", "committed/.00000002-x.jsonl.1-1.tmp", "staging/README"):
         (folder / name).write_text("not a row\n")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from store_rows import HANDLE, prepare, row, written
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
@@ -19,11 +19,7 @@ from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.transaction import Producer, Stage, producer_of
 
-HANDLE, OTHER = Handle("q", 0, 0, 1, 1), Handle("q", 0, 1, 1, 2)
-
-
-def row(offset: int) -> Observation:
-    return Observation(offset, "hello", offset + 1, 0, 1)
+OTHER = Handle("q", 0, 1, 1, 2)
 
 
 @pytest.fixture
@@ -32,17 +28,6 @@ def store(kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with closing(KafkaStore(tmp_path / "store")) as opened:
         yield opened
         opened.destroy()
-
-
-def begin(store: KafkaStore, handle: Handle, *offsets: int) -> Any:
-    transaction = store.begin(handle)
-    for offset in offsets:
-        transaction.write(row(offset))
-    return transaction
-
-
-def prepare(store: KafkaStore, handle: Handle, *offsets: int) -> None:
-    begin(store, handle, *offsets).prepare()
 
 
 def put_back(store: KafkaStore, handle: Handle) -> None:
@@ -91,7 +76,7 @@ def test_what_was_aborted_is_read_at_read_uncommitted_for_ever(store: KafkaStore
     assert seen == [(0, Visibility.ABORTED), (0, Visibility.PRECOMMITTED)]
     store.commit(HANDLE._replace(incarnation=2))
     assert seen == [(each.offset, each.visibility) for each in store.uncommitted()]
-    expected = [Record(0, "hello", 1)]
+    expected = [Record(*row(0)[:3])]
     early = judge(expected, History([*store.uncommitted(), Reading("end")]))
     patient = judge(expected, History([*store.history(), Reading("end")]))
     assert (early.aborted_read, early.precommitted_read) == ((0,), (0,))
@@ -174,7 +159,7 @@ def test_where_the_coordinator_has_forgotten_the_log_knows(
 
 
 def test_a_writer_that_was_fenced_writes_nothing_more(store: KafkaStore) -> None:
-    zombie = begin(store, HANDLE, 0)
+    zombie = written(store, HANDLE, 0)
     with closing(KafkaStore(store.folder)) as other:
         other.abort(HANDLE)
 
@@ -190,7 +175,7 @@ def test_a_writer_that_was_fenced_writes_nothing_more(store: KafkaStore) -> None
 
 def test_a_writer_whose_first_record_was_refused_says_that_it_was_aborted(store: KafkaStore) -> None:
     """After such an error the client takes no more records, in whatever state it is."""
-    zombie = begin(store, HANDLE, 0)
+    zombie = written(store, HANDLE, 0)
     kafka_transaction.flush(zombie._writer)
     with closing(KafkaStore(store.folder)) as other:
         other.abort(HANDLE)
@@ -254,10 +239,10 @@ def test_one_recovery_resolves_fifty_orphans_and_no_foreign_one(
     code = "one = store.begin(handle._replace(partition=1)); one.write(row(1)); one.prepare(); park()"
     killed(code, "kafka", store.folder)
     for number in range(2, 50):
-        begin(store, HANDLE._replace(partition=number), number).close()
-    begin(store, HANDLE._replace(query="another"), 100).close()
+        written(store, HANDLE._replace(partition=number), number).close()
+    written(store, HANDLE._replace(query="another"), 100).close()
     with closing(KafkaStore(tmp_path / "elsewhere")) as elsewhere:
-        begin(elsewhere, HANDLE, 200).close()
+        written(elsewhere, HANDLE, 200).close()
         assert len(store.prepared("q")) == 50
         for step in TwoPhaseSink(store, "q", 2, tmp_path).resolutions([]):
             step.carry_out()
@@ -269,7 +254,7 @@ def test_one_recovery_resolves_fifty_orphans_and_no_foreign_one(
 
 
 def test_an_orphan_whose_note_is_gone_is_found_by_the_broker(store: KafkaStore) -> None:
-    begin(store, HANDLE, 0).close()
+    written(store, HANDLE, 0).close()
     (store.folder / "transactions" / f"{HANDLE}.open").unlink()
     assert store.prepared("q") == [HANDLE]
     store.abort(HANDLE)
@@ -279,7 +264,7 @@ def test_an_orphan_whose_note_is_gone_is_found_by_the_broker(store: KafkaStore) 
 def test_nothing_is_left_of_a_store_that_is_destroyed(store: KafkaStore) -> None:
     with store.transaction(HANDLE) as write:
         write(row(0))
-    begin(store, OTHER, 1).close()
+    written(store, OTHER, 1).close()
     topic, admin = store.topic.name(), store.topic.coordinators.admin
     groups = [group["group_id"] for group in admin.list_groups()]
     assert f"{topic}.q-b0" in groups
@@ -293,31 +278,6 @@ def test_nothing_is_left_of_a_store_that_is_destroyed(store: KafkaStore) -> None
 
 
 # The broker
-
-
-@pytest.mark.slow  # half a minute: the broker reads its log again
-def test_a_broker_that_is_killed_between_pre_commit_and_commit_loses_and_doubles_nothing(
-    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LABKIT_KAFKA", raising=False)
-    broker = KafkaService(tmp_path / "broker", tethered=True)
-    address = broker.up().address
-    monkeypatch.setenv("LABKIT_KAFKA", address)
-    with closing(KafkaStore(tmp_path / "store")) as store:
-        prepare(store, HANDLE, 0, 1)
-    monkeypatch.delenv("LABKIT_KAFKA")
-    [dead] = broker.kill()
-    again = broker.up()
-    assert again.pid != dead
-    monkeypatch.setenv("LABKIT_KAFKA", again.address)
-    with closing(KafkaStore(tmp_path / "store")) as store:
-        assert list(store.history()) == []
-        assert store.prepared("q") == [HANDLE]
-        for _ in range(2):
-            store.commit(HANDLE)
-        assert list(store.history()) == [row(0), row(1)]
-    monkeypatch.delenv("LABKIT_KAFKA")
-    broker.down()
 
 
 def test_a_broker_that_is_not_there_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

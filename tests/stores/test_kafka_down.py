@@ -7,22 +7,15 @@ from pathlib import Path
 import psutil
 import pytest
 import small_disk
+from store_rows import HANDLE, prepare, row, written
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
-from labkit.core.records import Observation
 from labkit.host import addresses
 from labkit.host.java import Java
 from labkit.host.servers.kafka import KafkaService
-from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
 
 pytestmark = pytest.mark.slow
-
-HANDLE = Handle("q", 0, 0, 1, 1)
-
-
-def row(offset: int) -> Observation:
-    return Observation(offset, "hello", offset + 1, 0, 1)
 
 
 class Server:
@@ -72,11 +65,8 @@ def test_a_broker_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
 ) -> None:
     with closing(KafkaStore(tmp_path / "store")) as store:
         store.append(row(0))
-        ready = store.begin(HANDLE)
-        ready.write(row(1))
-        ready.prepare()
-        transaction = store.begin(HANDLE._replace(partition=1))
-        transaction.write(row(2))
+        prepare(store, HANDLE, 1)
+        transaction = written(store, HANDLE._replace(partition=1), 2)
         transaction.flush()
         steps: dict[str, Callable[[], object]] = {
             "begin": lambda: store.begin(HANDLE._replace(partition=2)),

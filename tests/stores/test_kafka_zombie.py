@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from store_rows import HANDLE, prepare, row
 
 from labkit.cli.services import services
 from labkit.core.failpoints import Order
-from labkit.core.records import Observation
 from labkit.core.strategies import Strategy
 from labkit.sinks import coordinate
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.transaction import open_transactions
-
-HANDLE = Handle("q", 0, 0, 1, 1)
 
 
 @pytest.fixture
@@ -29,10 +27,6 @@ def store(kafka_address: str, tmp_path: Path) -> Iterator[KafkaStore]:
     with closing(KafkaStore(tmp_path / "store")) as opened:
         yield opened
         opened.destroy()
-
-
-def row(offset: int) -> Observation:
-    return Observation(offset, "hello", offset + 1, 0, 1)
 
 
 ZOMBIE = """
@@ -112,9 +106,7 @@ def _replace(place: Path, folder: Path) -> None:
     new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)
     assert len(list(new.recover(None))) == 2
     again = new.sink.store
-    transaction = again.begin(HANDLE._replace(incarnation=2))
-    transaction.write(row(5))
-    transaction.prepare()
+    prepare(again, HANDLE._replace(incarnation=2), 5)
     again.commit(HANDLE._replace(incarnation=2))
     with again.transaction(Handle("q", 7, 0, 2, 0)) as write:
         write(row(6))

@@ -17,6 +17,7 @@ import small_disk
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_engine import PlainEngine
+from store_rows import HANDLE, prepare, row, written
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
@@ -33,12 +34,6 @@ from labkit.stores.contract import Handle
 from labkit.stores.postgres import prepared as postgres_prepared
 from labkit.stores.postgres import schema as postgres_schema
 from labkit.stores.postgres.store import PostgresStore, sweep
-
-HANDLE = Handle("q", 0, 0, 1, 1)
-
-
-def row(offset: int, key: str = "hello") -> Observation:
-    return Observation(offset, key, offset * 10, 0, 1)
 
 
 @pytest.fixture
@@ -90,13 +85,6 @@ def kill(server: PostgresService) -> None:
     assert server.status().state == "stale"
 
 
-def prepare(store: PostgresStore, handle: Handle, *offsets: int) -> None:
-    transaction = store.begin(handle)
-    for offset in offsets:
-        transaction.write(row(offset))
-    transaction.prepare()
-
-
 @pytest.fixture(autouse=True, scope="module")
 def nothing_prepared(postgres: str) -> None:
     """Writers that other tests have killed may have left transactions: here they would be counted."""
@@ -139,8 +127,8 @@ def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_key
     odd = ["", " ", "NULL", '"', "\\", "\\0", "\0", "{a,b}", "a\nb\tc\r", "'", "%s", "é\u2028", "w" * 3000]
     rows = [Observation(number, odd[number % len(odd)] + str(number), number, 0, 1) for number in range(2500)]
     transaction = store.begin(HANDLE)
-    for row in rows:
-        transaction.write(row)
+    for one in rows:
+        transaction.write(one)
     assert list(store.hidden()) == rows[:2001], "one alone, then a thousand at a time"
     transaction.prepare()
     assert list(store.hidden()) == rows
@@ -176,8 +164,7 @@ def test_one_recovery_resolves_fifty_orphans_and_touches_no_foreign_one(
     assert [handle.incarnation for handle in store.prepared("plain")] == [1, 1]
     left = [Handle("plain", number // 7, number % 7, 1, 100 + number) for number in range(48)]
     for number, handle in enumerate(left):
-        transaction = store.begin(handle)
-        transaction.write(row(number))
+        transaction = written(store, handle, number)
         if number % 4:
             transaction.prepare()
     foreign = [Handle("plain_2", 0, 0, 1, 1), Handle("plai", 0, 0, 1, 1)]
@@ -204,8 +191,7 @@ def test_a_writer_that_an_abort_could_not_end_in_time_cannot_prepare_all_the_sam
 ) -> None:
     """The line in `opened` decides between the abort and the preparation, not who is faster."""
     monkeypatch.setattr(postgres_prepared, "terminate", lambda *_: None)
-    transaction = store.begin(HANDLE)
-    transaction.write(row(0))
+    transaction = written(store, HANDLE, 0)
     store.abort(HANDLE)
     with pytest.raises(JobFailed, match="was aborted while it was open"):
         transaction.prepare()
@@ -375,8 +361,7 @@ def test_a_server_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
     with closing(PostgresStore(place)) as store:
         store.append(row(0))
         prepare(store, HANDLE, 1)
-        transaction = store.begin(HANDLE._replace(partition=1))
-        transaction.write(row(2))
+        transaction = written(store, HANDLE._replace(partition=1), 2)
         steps: dict[str, Callable[[], object]] = {
             "write": lambda: [transaction.write(row(3)) for _ in range(1_000)],
             "prepare": transaction.prepare,
@@ -493,8 +478,7 @@ def test_a_participant_that_the_server_ends_while_it_is_idle_never_prepares(
     """`idle_in_transaction_session_timeout` breaks the demand that a transaction may stay open for an interval."""
     monkeypatch.setenv(addresses.POSTGRES, f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'")
     with closing(PostgresStore(place)) as store, psycopg.connect(server.address, autocommit=True) as looking:
-        transaction = store.begin(HANDLE)
-        transaction.write(row(0))
+        transaction = written(store, HANDLE, 0)
         idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
         until(lambda: looking.execute(idle).fetchone() == (0,), "the end of the idle transaction")
         with pytest.raises(JobFailed, match="idle_in_transaction_session_timeout above the time that a batch takes"):

@@ -1,23 +1,19 @@
 """Connections that outlive their store: kept, reused, noticed when they are over, and never shared with a child."""
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
 import pytest
+from store_rows import HANDLE, prepare, row
+from waiting import until
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.core.records import Observation
-from labkit.stores.contract import Handle
 from labkit.stores.postgres import pool as postgres_pool
 from labkit.stores.postgres.pool import FRESH_SECONDS, IDLE_SECONDS, KEPT, Pool
 from labkit.stores.postgres.store import PostgresStore
-
-HANDLE = Handle("q", 0, 0, 1, 1)
-ROW = Observation(0, "hello", 1, 0, 1)
 
 
 @pytest.fixture
@@ -113,20 +109,16 @@ def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.Monkey
     monkeypatch.setattr(postgres_pool, "IDLE_SECONDS", 0.3)
     place = Path("/nowhere/in/particular")
     with closing(PostgresStore(place)) as store:
-        transaction = store.begin(HANDLE)
-        transaction.write(ROW)
-        transaction.prepare()
+        prepare(store, HANDLE, 0)
         store.commit(HANDLE)
         with store.transaction(HANDLE._replace(batch=1)) as write:
-            write(ROW)
-        store.append(ROW)
+            write(row(1))
+        store.append(row(1))
     kept = [idle.connection.info.backend_pid for _, idle in postgres_pool._keeper._kept]
     assert kept
     with psycopg.connect(pool.address, autocommit=True) as by_hand:
-        alive, end = ("SELECT FROM pg_stat_activity WHERE pid = ANY(%s)", time.monotonic() + 30)
-        while by_hand.execute(alive, [kept]).rowcount:
-            assert time.monotonic() < end, "the idle connections are still there"
-            time.sleep(0.05)
+        alive = "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)"
+        until(lambda: not by_hand.execute(alive, [kept]).rowcount, "the end of the idle connections", 30)
     with closing(PostgresStore(place)) as store:
         assert len(list(store.history())) == 3
         store.destroy()

@@ -8,18 +8,16 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
+from store_rows import HANDLE, prepare, row, written
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.records import Observation
 from labkit.host import durable
 from labkit.stores import sqlite
-from labkit.stores.contract import Handle
 from labkit.stores.sqlite import SQLiteStore
 
-HANDLE = Handle("q", 0, 0, 1, 1)
 Killed = Callable[[str, str, Path], list[str]]
 Forbidden = Callable[[Path], AbstractContextManager[None]]
-ROW = Observation(3, "hello", 2, 0, 1)
+ROW = row(3)
 
 
 @pytest.fixture
@@ -31,17 +29,6 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[SQLiteStore]:
     with closing(SQLiteStore(path)) as opened:
         yield opened
-
-
-def row(offset: int) -> Observation:
-    return ROW._replace(offset=offset)
-
-
-def prepare(store: SQLiteStore, handle: Handle, *offsets: int) -> None:
-    transaction = store.begin(handle)
-    for offset in offsets:
-        transaction.write(row(offset))
-    transaction.prepare()
 
 
 def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -85,9 +72,7 @@ def test_totals_keep_one_row_a_key_and_the_log_all(store: SQLiteStore, path: Pat
 
 
 def test_an_open_transaction_inserts_in_chunks(store: SQLiteStore) -> None:
-    transaction = store.begin(HANDLE)
-    for offset in range(sqlite.CHUNK + 1):
-        transaction.write(row(offset))
+    transaction = written(store, HANDLE, *range(sqlite.CHUNK + 1))
     assert len(list(store.hidden())) == sqlite.CHUNK
     transaction.prepare()
     assert len(list(store.hidden())) == sqlite.CHUNK + 1
@@ -259,9 +244,7 @@ def test_a_full_disk_fails_the_job_and_leaves_whole_transactions(store: SQLiteSt
     store.append(ROW)
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    transaction = store.begin(HANDLE)
-    for offset in range(sqlite.CHUNK - 1):
-        transaction.write(row(offset))
+    transaction = written(store, HANDLE, *range(sqlite.CHUNK - 1))
     with pytest.raises(JobFailed, match="the disk is full; free some space and run again"):
         transaction.prepare()
     assert list(store.history()) == [ROW]
