@@ -17,6 +17,8 @@ HELLO = '{"word": "hello"}\n'
 WHOLE = "the batch must be a whole number from 0, as in sink.mid_write@0."
 APPEND_HAS = "source.after_offset_log, sink.mid_write, sink.after_pre_commit, engine.after_commit_log"
 
+CLUSTER = "--master spark://127.0.0.1:7077"
+KILLED = f"{CLUSTER} --victim executor --crash sink.mid_write"
 NAMES = {
     "--sink apend": "--sink apend: unknown; did you mean 'append'?",
     "--sink zzz": "--sink zzz: unknown; choose one of append, idempotent, batch_marker, wal, two_phase.",
@@ -46,6 +48,23 @@ NAMES = {
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
     "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', because "
     "it cannot upsert by key; use --store sqlite, postgres.",
+    "--master yarn": "--master yarn: write spark://HOST:PORT...",
+    f"{CLUSTER} --job socket": "...the job `socket` runs only in Spark's local mode...",
+    "--victim executor --crash sink.mid_write": "--victim executor: ...the driver is its own executor...",
+    f"{KILLED} --job totals": "--victim executor: ...the driver writes, not an executor...",
+    f"{KILLED} --sink batch_marker": "--victim executor: ...use --job running and another sink.",
+    f"{CLUSTER} --victim executor --crash sink.after_pre_commit": "...a failpoint inside a task...",
+    f"{CLUSTER} --victim executor": "--victim executor: name exactly one --crash...",
+    f"{CLUSTER} --victim worker": "--victim worker: unknown...",
+    "--master local-cluster[1,1,900] --crash sink.mid_write": "...can run 1 task(s) at once and 3 are needed...",
+    "--between add-partition --crash sink.after_pre_commit": "...use --job kafka...",
+    "--commit-group": "...use --job kafka...",
+    "--job kafka --state hdfs": "--state hdfs: the job kafka needs rocksdb...",
+    "--job kafka --between falsify-group": "...name one with --crash...",
+    "--sink two_phase --store postgres --crash sink.after_pre_commit --between expire": "...postgres never aborts an "
+    "open transaction by itself; use --store kafka...",
+    "--crash sink.after_pre_commit --between edit-prices": "...only a shop looks up prices...",
+    "--job shop --between edit-prices": "...happens after a crash...",
 }
 """The decisive parts of the message for each option; `...` is for any words."""
 

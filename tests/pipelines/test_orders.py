@@ -33,11 +33,10 @@ from labkit.crashtest.engines import RECORDS, kept, pipelines
 from labkit.host import addresses
 from labkit.host.syscalls.support import supported
 from labkit.runs.expected import expectations
-from labkit.sim.orders.designs import why_not
+from labkit.sim.orders.designs import reduced, why_not
 from labkit.sim.orders.merging import WORLDS
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
-from labkit.sim.orders.reducing import reduced
 from labkit.sim.writes import Design, Write
 
 SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")

@@ -4,6 +4,7 @@ readable.
 
 import inspect
 import json
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -145,6 +146,16 @@ def test_a_damaged_configuration_is_not_completed(name: str) -> None:
         {"master": "local-cluster[3,2,700]", "query": "q", "records_per_batch": 7},
         {"job": "kafka", "between": "falsify-group", "crashes": ["sink.mid_write"]},
         {"crashes": ["sink.mid_write@0"], "delete_checkpoint": True},
+        {"master": "local-cluster[2,2,1024]", "victim": "executor", "crashes": ["sink.mid_write@0"]},
+        {
+            "job": "kafka",
+            "between": "falsify-group",
+            "crashes": ["sink.mid_commit@0"],
+            "sink": "wal",
+            "commit_group": True,
+        },
+        {"job": "shop", "between": "edit-prices", "crashes": "sink.after_pre_commit"},
+        {"sink": "two_phase", "store": "kafka", "between": "expire", "crashes": ["engine.after_commit_log@0"]},
     ],
 )
 def test_json_and_the_command_give_the_scenario_back(words: dict[str, object]) -> None:
@@ -158,12 +169,29 @@ def test_json_and_the_command_give_the_scenario_back(words: dict[str, object]) -
             chosen.append(Scenario.plan(words))
             raise InvalidInput("enough")
 
-    import shlex
-
     verb = typer.Typer()
     verb.command()(run_of(Noted))
     CliRunner().invoke(verb, shlex.split(scenario.command())[2:])
     assert chosen == [scenario]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ({"job": "shop", "crashes": "sink.after_pre_commit"}, "shop-append-files-sink.after_pre_commit-0"),
+        (
+            {
+                "sink": "two_phase",
+                "master": "local-cluster[2,2,1024]",
+                "victim": "executor",
+                "crashes": "sink.mid_write",
+            },
+            "two_phase-files-decision-executor-sink.mid_write-0",
+        ),
+    ],
+)
+def test_a_run_has_a_name_that_says_what_it_is(words: dict[str, object], name: str) -> None:
+    assert plan(**words).name == name
 
 
 def test_the_crash_of_notebooks_names_every_option() -> None:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from conducted import conducted
 from waiting import until
 
 from labkit.core.failpoints import Crash, FailPoint
@@ -25,9 +26,7 @@ from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
 from labkit.runs.counting import Ones
-from labkit.runs.crash import run_all
 from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.spark.reach import Armed, Reaction
@@ -49,15 +48,6 @@ def cluster(java: Java) -> Iterator[Cluster]:
     assert port not in {connection.laddr.port for connection in psutil.net_connections("tcp") if connection.laddr}
 
 
-def conducted(folder: Path, master: str, *cases: dict) -> list[Outcome]:
-    runs = [prepare(plan(master=master, **case), folder / f"{number}") for number, case in enumerate(cases)]
-    outcomes = run_all(runs, folder / "scratch")
-    for outcome in outcomes:
-        assert isinstance(outcome, Outcome), str(outcome)
-    assert not (folder / "scratch").exists()
-    return [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
-
-
 def found(outcome: Outcome) -> tuple:
     verdict = outcome.verdict
     assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
@@ -66,15 +56,14 @@ def found(outcome: Outcome) -> tuple:
 
 @pytest.mark.slow
 def test_a_driver_killed_in_commit_leaves_every_row_once(cluster: Cluster, tmp_path: Path):
-    two_phase = {"sink": "two_phase", "store": "postgres"}
-    outcomes = conducted(
-        tmp_path,
-        cluster.url,
-        {**two_phase, "crashes": ["sink.mid_commit@0"]},
-        {"sink": "append", "store": "postgres", "crashes": ["sink.after_pre_commit@0"]},
-    )
-    assert [found(outcome) for outcome in outcomes] == [("exactly-once", [], []), ("at-least-once", [0, 1, 2], [0])]
-    for outcome in outcomes:
+    scenarios = [
+        plan(master=cluster.url, sink="two_phase", store="postgres", crashes=["sink.mid_commit@0"]),
+        plan(master=cluster.url, sink="append", store="postgres", crashes=["sink.after_pre_commit@0"]),
+    ]
+    outcomes = conducted(dict(enumerate(scenarios)), tmp_path)
+    assert found(outcomes[0]) == ("exactly-once", [], [])
+    assert found(outcomes[1]) == ("at-least-once", [0, 1, 2], [0])
+    for outcome in outcomes.values():
         [crash] = outcome.crashes
         executors = crash["executors"]
         assert crash["signal"] == 9
@@ -99,7 +88,7 @@ EXECUTOR_KILLED = {
 )
 def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: str, cluster: Cluster, tmp_path: Path):
     case = {"sink": sink, "store": "postgres", "crashes": [f"{point}@0"], "victim": "executor"}
-    [outcome] = conducted(tmp_path, cluster.url, case)
+    outcome = conducted({point: plan(master=cluster.url, **case)}, tmp_path)[point]
     assert found(outcome) == EXECUTOR_KILLED[sink, point]
     [crash] = outcome.crashes
     assert {crash["executor"], crash["reached_by"]} <= set(crash["killed"])

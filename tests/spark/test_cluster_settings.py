@@ -15,7 +15,7 @@ from labkit.host.processes.executors import Executors
 from labkit.runs.conduct import Setup, _runs_of_next_driver
 from labkit.runs.crash import finish
 from labkit.runs.prepare import prepare
-from labkit.runs.scenario import Scenario, plan
+from labkit.runs.scenario import plan
 from labkit.spark import cluster, jvm, reach, start
 from labkit.spark import master as masters
 from labkit.spark.adapters.data_source import SinkOptions
@@ -104,34 +104,6 @@ def test_tasks_are_tried_again_everywhere_but_on_threads():
         *[True] * 3,
         *[False] * 2,
     ]
-
-
-KILLED = {"master": URL, "victim": "executor", "crashes": ["sink.mid_write"]}
-IMPOSSIBLE = {
-    "write spark://HOST:PORT": {"master": "yarn"},
-    "the job `socket` runs only in Spark's local mode": {"master": URL, "job": "socket"},
-    "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
-    "the driver writes, not an executor": {**KILLED, "job": "totals"},
-    "use --job running and another sink": {**KILLED, "sink": "batch_marker"},
-    "a failpoint inside a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
-    "name exactly one --crash": {"master": URL, "victim": "executor"},
-    "--victim worker: unknown": {"master": URL, "victim": "worker"},
-    "can run 1 task(s) at once and 3 are needed": {"master": "local-cluster[1,1,900]", "crashes": ["sink.mid_write"]},
-}
-
-
-@pytest.mark.parametrize("complaint", IMPOSSIBLE)
-def test_an_impossible_run_is_refused_with_a_sentence(complaint: str):
-    with pytest.raises(InvalidInput) as caught:
-        plan(**IMPOSSIBLE[complaint])
-    assert complaint in str(caught.value)
-
-
-def test_a_scenario_on_a_cluster_survives_json_and_names_its_command():
-    scenario = plan(sink="two_phase", master="local-cluster[2,2,1024]", victim="executor", crashes=["sink.mid_write@0"])
-    assert Scenario.from_json(scenario.to_json()) == scenario
-    assert scenario.command().endswith("--master 'local-cluster[2,2,1024]' --victim executor")
-    assert scenario.name == "two_phase-files-decision-executor-sink.mid_write-0"
 
 
 def test_a_standby_is_refused_on_a_cluster(tmp_path: Path):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import small_disk
 from choosing import variant_but
 from runners import PATIENCE, marked, running
 from waiting import until
@@ -182,16 +183,11 @@ class Cramped:
 @pytest.fixture
 def cramped(tmp_path: Path) -> Iterator[Cramped]:
     folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+    if not small_disk.mount(folder, SMALL / 2**20):
         yield Cramped(folder, SMALL)
         return
     yield Cramped(folder, None)
-    end = time.monotonic() + 30
-    while subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode:
-        assert time.monotonic() < end, "the kernel does not let go of the small file system"
-        time.sleep(0.05)
+    small_disk.unmount(folder)
 
 
 def many_words(path: Path) -> Path:

@@ -5,13 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
+from conducted import Outcomes, conducted
 
-from labkit.core.errors import LabError
 from labkit.host.java import Java
 from labkit.host.servers.lines import LineServer
-from labkit.runs.crash import run_all
-from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -56,12 +53,10 @@ IN_DOUBT = {"deleted, prepared transactions of nobody": 3}
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome | LabError]:
-    base = tmp_path_factory.mktemp("forgetting")
-    runs = [prepare(scenario, base / name.replace(" ", "-")) for name, scenario in RUNS.items()]
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LineServer, "send", slowly)
-        return dict(zip(RUNS, run_all(runs, base / "scratch"), strict=True))
+        return conducted(RUNS, tmp_path_factory.mktemp("forgetting"))
 
 
 def slowly(_server: LineServer, connection: socket.socket, lines: bytes) -> None:
@@ -72,9 +67,8 @@ def slowly(_server: LineServer, connection: socket.socket, lines: bytes) -> None
 
 
 @pytest.mark.parametrize("name", GIVES)
-def test_what_is_forgotten_shows(name: str, outcomes: dict[str, Outcome | LabError]):
+def test_what_is_forgotten_shows(name: str, outcomes: Outcomes):
     outcome = outcomes[name]
-    assert isinstance(outcome, Outcome), str(outcome)
     verdict = outcome.verdict
     found = (verdict.guarantee, list(verdict.lost), list(verdict.duplicate), list(verdict.regression))
     assert found == GIVES[name]
@@ -83,32 +77,30 @@ def test_what_is_forgotten_shows(name: str, outcomes: dict[str, Outcome | LabErr
     assert crash["signal"] == 9
 
 
-def test_a_socket_says_why_no_sink_could_help(outcomes: dict[str, Outcome | LabError]):
+def test_a_socket_says_why_no_sink_could_help(outcomes: Outcomes):
     said = str(outcomes["socket, two_phase"])
     assert "at-most-once at best, whatever the sink" in said
 
 
-def test_a_deleted_checkpoint_can_be_looked_into(outcomes: dict[str, Outcome | LabError]):
+def test_a_deleted_checkpoint_can_be_looked_into(outcomes: Outcomes):
     outcome = outcomes["deleted, append"]
     assert (outcome.folder / "checkpoint-1" / "commits" / "0").exists()
     assert (outcome.folder / "checkpoint" / "commits" / "2").exists()
 
 
 @pytest.fixture(scope="module")
-def kept(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome | LabError]:
+def kept(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """The same count with either provider of state, killed in its second batch."""
-    base = tmp_path_factory.mktemp("state")
     options = {"job": "totals", "sink": "two_phase", "records_per_batch": 18, "crashes": ["sink.after_pre_commit@1"]}
-    runs = [prepare(plan(state=state, **options), base / state) for state in ("hdfs", "rocksdb")]
-    return dict(zip(("hdfs", "rocksdb"), run_all(runs, base / "scratch"), strict=True))
+    runs = {state: plan(state=state, **options) for state in ("hdfs", "rocksdb")}
+    return conducted(runs, tmp_path_factory.mktemp("state"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("state", "ending"), [("hdfs", ".delta"), ("rocksdb", ".zip")])
-def test_what_the_state_store_leaves_at_a_crash(state: str, ending: str, kept: dict[str, Outcome | LabError]):
+def test_what_the_state_store_leaves_at_a_crash(state: str, ending: str, kept: Outcomes):
     """The first batch's state is durable, the second's was not committed yet, and the count is right in the end."""
     outcome = kept[state]
-    assert isinstance(outcome, Outcome), str(outcome)
     assert outcome.verdict.guarantee == "exactly-once"
     [crash] = outcome.crashes
     assert crash["commit_log"] == [0]

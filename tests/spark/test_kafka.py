@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conducted import Outcomes, conducted
 
-from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Parked
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.kafka_jars import BROKER
-from labkit.runs.crash import finish, run_all
-from labkit.runs.outcome import Outcome
+from labkit.runs.crash import finish
 from labkit.runs.prepare import prepare, resume
 from labkit.runs.scenario import Scenario, plan
 
@@ -55,15 +55,12 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(own_broker: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+def outcomes(own_broker: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Those that wait for time to run out share their drivers, and so do those whose broker dies when all are dead."""
-    base, found = tmp_path_factory.mktemp("between"), dict[str, Outcome]()
+    found = Outcomes()
     for what in ("expire", "kill-server"):
-        names = [name for name, (_, _, between) in CASES.items() if between == what]
-        runs = [prepare(case(name), base / f"{what}-{number}") for number, name in enumerate(names)]
-        for name, outcome in zip(names, run_all(runs, base / "scratch"), strict=True):
-            assert isinstance(outcome, Outcome), f"{name}: {outcome}"
-            found[name] = outcome
+        cases = {name: case(name) for name, (_, _, between) in CASES.items() if between == what}
+        found.update(conducted(cases, tmp_path_factory.mktemp(what)))
     return found
 
 
@@ -72,14 +69,14 @@ def case(name: str) -> Scenario:
     return plan(sink="two_phase", store="kafka", order=order, crashes=[crash], between=between)
 
 
-def test_engine_order_runs_the_batch_again_when_time_ran_out(outcomes: dict[str, Outcome]) -> None:
+def test_engine_order_runs_the_batch_again_when_time_ran_out(outcomes: Outcomes) -> None:
     for name in ("engine, expired", "decision, expired before it"):
         outcome = outcomes[name]
         assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
         assert len(outcome.crashes[0]["server"]["aborted"]) == 2
 
 
-def test_decision_order_loses_what_was_decided_when_time_ran_out(outcomes: dict[str, Outcome]) -> None:
+def test_decision_order_loses_what_was_decided_when_time_ran_out(outcomes: Outcomes) -> None:
     outcome = outcomes["decision, expired after it"]
     assert (outcome.verdict.guarantee, outcome.verdict.lost) == (Guarantee.AT_MOST_ONCE, (0, 1, 2))
     [crash] = outcome.crashes
@@ -87,7 +84,7 @@ def test_decision_order_loses_what_was_decided_when_time_ran_out(outcomes: dict[
     assert [said.partition(",")[0] for said in crash["recovery"]] == ["LOST", "LOST"]
 
 
-def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(outcomes: dict[str, Outcome]) -> None:
+def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(outcomes: Outcomes) -> None:
     for name in ("decision, broker killed", "engine, broker killed"):
         outcome = outcomes[name]
         assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
@@ -96,7 +93,7 @@ def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(outcomes: 
         assert server["now"] not in server["ended"]
 
 
-def test_a_topic_is_gone_when_its_run_is_judged(outcomes: dict[str, Outcome], own_broker: KafkaService) -> None:
+def test_a_topic_is_gone_when_its_run_is_judged(outcomes: Outcomes, own_broker: KafkaService) -> None:
     assert all(outcome.record.released for outcome in outcomes.values())
     assert not any((outcome.record.folder.store("kafka") / "topic").exists() for outcome in outcomes.values())
 
@@ -121,15 +118,3 @@ def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_i
     outcome = finish(resume(run.folder.path))
     assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
     assert [crash["signal"] for crash in outcome.crashes] == [9]
-
-
-def test_a_store_that_keeps_its_promise_cannot_expire() -> None:
-    with pytest.raises(InvalidInput, match="postgres never aborts an open transaction by itself; use --store kafka"):
-        plan(sink="two_phase", store="postgres", crashes=["sink.after_pre_commit@0"], between="expire")
-
-
-def test_the_folder_of_a_run_repeats_it(outcomes: dict[str, Outcome]) -> None:
-    command = outcomes["decision, expired after it"].record.scenario.command()
-    assert command.endswith("--between expire")
-    assert "--store kafka --order decision" in command
-    assert Path(outcomes["decision, expired after it"].folder, "verdict.json").exists()

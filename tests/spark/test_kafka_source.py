@@ -3,20 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from choosing import variant_but
+from conducted import Outcomes, conducted
 from waiting import until
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host.java import Java
 from labkit.host.servers.kafka_jars import CONNECTOR
-from labkit.runs.crash import run_all
-from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.stores.kafka.input import InputTopic
@@ -55,20 +54,14 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    java: Java, kafka_address: str, words: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Outcome]:
-    base, found = tmp_path_factory.mktemp("source"), dict[str, Outcome]()
-    runs = [prepare(plan(**case, input=words), base / name) for name, case in CASES.items()]
-    for name, outcome in zip(CASES, run_all(runs, base / "scratch"), strict=True):
-        assert isinstance(outcome, Outcome), f"{name}: {outcome}"
-        found[name] = outcome
-    return found
+def outcomes(java: Java, kafka_address: str, words: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    scenarios = {name: plan(**case, input=words) for name, case in CASES.items()}
+    return conducted(scenarios, tmp_path_factory.mktemp("source"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_every_crash_was_one(name: str, outcomes: Mapping[str, Outcome]) -> None:
+def test_every_crash_was_one(name: str, outcomes: Outcomes) -> None:
     crashes = outcomes[name].crashes
     assert [f"{each['point']}@{each['batch']}" for each in crashes] == CASES[name]["crashes"]
     assert {each["signal"] for each in crashes} == {9}
@@ -77,20 +70,20 @@ def test_every_crash_was_one(name: str, outcomes: Mapping[str, Outcome]) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["planned", "falsified", "grown"])
-def test_every_record_comes_out_once(name: str, outcomes: Mapping[str, Outcome]) -> None:
+def test_every_record_comes_out_once(name: str, outcomes: Outcomes) -> None:
     verdict = outcomes[name].verdict
     assert (verdict.guarantee, verdict.rows) == (Guarantee.EXACTLY_ONCE, len(WORDS))
     assert dict(verdict.final.items()) == {"hello": 3, "moon": 2, "world": 1}
 
 
 @pytest.mark.slow
-def test_a_sink_that_cannot_take_back_doubles_the_batch_that_runs_again(outcomes: Mapping[str, Outcome]) -> None:
+def test_a_sink_that_cannot_take_back_doubles_the_batch_that_runs_again(outcomes: Outcomes) -> None:
     verdict = outcomes["appended"].verdict
     assert (verdict.guarantee, verdict.duplicate, verdict.unexpected) == (Guarantee.AT_LEAST_ONCE, (1,), ())
 
 
 @pytest.mark.slow
-def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(outcomes: Mapping[str, Outcome]) -> None:
+def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(outcomes: Outcomes) -> None:
     outcome = outcomes["appended"]
     [crash] = outcome.crashes
     [partitions] = json.loads(outcome.checkpoint_file("offsets/1").splitlines()[-1]).values()
@@ -102,14 +95,14 @@ def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(outco
 
 
 @pytest.mark.slow
-def test_without_being_asked_no_group_is_told_anything(outcomes: Mapping[str, Outcome]) -> None:
+def test_without_being_asked_no_group_is_told_anything(outcomes: Outcomes) -> None:
     assert outcomes["planned"].crashes[0]["progress"]["group"] == {}
     end = json.loads(outcomes["grown"].record.folder.evidence.read_text())["end"]["progress"]
     assert (end["group"], end["finished"]) == ({}, end["ends"])
 
 
 @pytest.mark.slow
-def test_a_falsified_group_changes_nothing(outcomes: Mapping[str, Outcome]) -> None:
+def test_a_falsified_group_changes_nothing(outcomes: Outcomes) -> None:
     """Slip B3. Had the job believed it, four records would have been lost, and then all of them doubled."""
     first, second = outcomes["falsified"].crashes
     all_of_it = {"0": len(WORDS) + 2}
@@ -121,7 +114,7 @@ def test_a_falsified_group_changes_nothing(outcomes: Mapping[str, Outcome]) -> N
 
 
 @pytest.mark.slow
-def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Mapping[str, Outcome]) -> None:
+def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Outcomes) -> None:
     outcome = outcomes["grown"]
     [crash] = outcome.crashes
     assert crash["progress"]["planned"] == {"0": 3}
@@ -132,9 +125,7 @@ def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Mapping[
 
 
 @pytest.mark.slow
-def test_topics_and_groups_are_gone_when_their_runs_are_judged(
-    outcomes: Mapping[str, Outcome], kafka_address: str
-) -> None:
+def test_topics_and_groups_are_gone_when_their_runs_are_judged(outcomes: Outcomes, kafka_address: str) -> None:
     coordinators = Coordinators(kafka_address)
     # The broker confirms that a topic is deleted before it has forgotten it.
     until(
@@ -222,26 +213,6 @@ def test_an_input_that_was_cut_off_is_refused(kafka_address: str, tmp_path: Path
     (tmp_path / "homes").write_text('{"writing": true}')
     with pytest.raises(InvalidInput, match="start the run again"):
         topic.fill([(0, "hello")])
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"between": "add-partition", "crashes": ["sink.after_pre_commit"]}, "use --job kafka"),
-        ({"commit_group": True}, "use --job kafka"),
-        ({"job": "kafka", "state": "hdfs"}, "the job kafka needs rocksdb"),
-        ({"job": "kafka", "between": "falsify-group"}, "name one with --crash"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InvalidInput, match=sentence):
-        plan(**options)
-
-
-def test_a_run_names_the_command_that_repeats_it() -> None:
-    scenario = plan(**CASES["falsified"])
-    assert scenario.command().endswith("--between falsify-group --commit-group")
-    assert type(scenario).from_json(scenario.to_json()) == scenario
 
 
 def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,14 @@
 """Every sink at every failpoint on real Spark, against the predictions; the heart of the lab."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import pytest
+from conducted import Outcomes, conducted
 
 from labkit.cli.matrix import scenario
-from labkit.core.errors import LabError
 from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
-from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
 
 pytestmark = pytest.mark.spark
 
@@ -61,18 +56,9 @@ def in_turn(cell: Cell) -> bool:
 FAST = [cell for cell in CELLS if not is_slow(cell)]
 SLOW = [cell for cell in CELLS if is_slow(cell) and in_turn(cell)]
 
-Outcomes = Mapping[Cell, Outcome | LabError]
 
-
-def run(cells: Iterable[Cell], base: Path) -> Outcomes:
-    plans = {cell: scenario(cell) for cell in cells}
-    runs = [prepare(one, base / one.name) for one in plans.values()]
-    return dict(zip(plans, run_all(runs, base / "scratch"), strict=True))
-
-
-def check(cell: Cell, outcome: Outcome | LabError) -> None:
+def check(cell: Cell, outcome: Outcome) -> None:
     """The verdict is the predicted one, and the crash was a crash."""
-    assert isinstance(outcome, Outcome), str(outcome)
     [crash] = outcome.crashes
     assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, 0, 9)
     assert crash["offset_log"] == [0]
@@ -90,13 +76,13 @@ def decided_by(cell: Cell) -> bool:
 @pytest.fixture(scope="module")
 def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, without what is slow."""
-    return run(FAST, tmp_path_factory.mktemp("matrix"))
+    return conducted({cell: scenario(cell) for cell in FAST}, tmp_path_factory.mktemp("matrix"))
 
 
 @pytest.fixture(scope="module")
 def slow_grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """What is slow."""
-    return run(SLOW, tmp_path_factory.mktemp("servers"))
+    return conducted({cell: scenario(cell) for cell in SLOW}, tmp_path_factory.mktemp("servers"))
 
 
 @pytest.mark.parametrize("cell", FAST, ids=str)
@@ -125,4 +111,3 @@ def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
         "driver-1.log driver-2.log reached-1.json reached-1.turns"
     )
     assert {path.name for path in outcome.folder.iterdir()} == set(kept.split())
-    assert not (outcome.folder.parent / "scratch").exists()

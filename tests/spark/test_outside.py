@@ -5,10 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from labkit.core.errors import InvalidInput
 from labkit.core.records import Record
 from labkit.runs.counting import Prices
-from labkit.runs.scenario import plan
 from labkit.spark.jobs import serve
 from labkit.spark.options import THREE_ORDERS
 from labkit.spark.outside import Mail, Outside
@@ -60,15 +58,3 @@ def test_an_edited_price_is_one_more_outcome() -> None:
         1: [20, 21, 22],
         2: [30, 31, 32],
     }
-
-
-def test_only_a_shop_that_dies_has_its_prices_edited() -> None:
-    edited = {"between": "edit-prices"}
-    with pytest.raises(InvalidInput, match="only a shop looks up prices"):
-        plan(crashes="sink.after_pre_commit", **edited)
-    with pytest.raises(InvalidInput, match="happens after a crash"):
-        plan(job="shop", **edited)
-    scenario = plan(job="shop", crashes="sink.after_pre_commit", **edited)
-    assert scenario.count.outcomes()
-    assert scenario.command().endswith("--between edit-prices")
-    assert scenario.name.startswith("shop-append-files")

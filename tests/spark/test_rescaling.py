@@ -1,14 +1,9 @@
 """A restart with another number of tasks: recovery finishes what was decided by name, however many had voted."""
 
-from pathlib import Path
-
 import pytest
+from conducted import Outcomes, conducted
 
-from labkit.core.errors import LabError
 from labkit.host.java import Java
-from labkit.runs.crash import run_all
-from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import TWELVE_WORDS
 from labkit.stores.contract import Handle
@@ -25,18 +20,13 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], Outcome | LabError]:
-    base = tmp_path_factory.mktemp("rescaling")
-    runs = [prepare(scenario, base / f"{first}-{later}") for (first, later), scenario in RUNS.items()]
-    return dict(zip(RUNS, run_all(runs, base / "scratch"), strict=True))
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return conducted(RUNS, tmp_path_factory.mktemp("rescaling"))
 
 
 @pytest.mark.parametrize("tasks", RUNS)
-def test_recovery_finishes_what_another_number_of_tasks_prepared(
-    tasks: tuple[int, int], outcomes: dict[tuple[int, int], Outcome | LabError]
-):
+def test_recovery_finishes_what_another_number_of_tasks_prepared(tasks: tuple[int, int], outcomes: Outcomes):
     outcome = outcomes[tasks]
-    assert isinstance(outcome, Outcome), str(outcome)
     assert [crash["signal"] for crash in outcome.crashes] == [9, 9]
     assert [participants(crash["recovery"]) for crash in outcome.crashes] == [(0, tasks[0]), (1, tasks[1])]
     assert outcome.verdict.guarantee == "exactly-once"
@@ -44,11 +34,8 @@ def test_recovery_finishes_what_another_number_of_tasks_prepared(
 
 
 @pytest.mark.parametrize("tasks", RUNS)
-def test_the_state_keeps_the_partitions_that_it_began_with(
-    tasks: tuple[int, int], outcomes: dict[tuple[int, int], Outcome | LabError]
-):
+def test_the_state_keeps_the_partitions_that_it_began_with(tasks: tuple[int, int], outcomes: Outcomes):
     outcome = outcomes[tasks]
-    assert isinstance(outcome, Outcome), str(outcome)
     assert max(outcome.crashes[0]["offset_log"]) < 2, "the third batch was planned by a driver with other tasks"
     planned = (outcome.folder / "checkpoint" / "offsets" / "2").read_text(encoding="utf-8")
     assert f'"spark.sql.shuffle.partitions":"{tasks[0]}"' in planned
@@ -63,9 +50,3 @@ def participants(recovery: list[str]) -> tuple[int, int]:
     handles = [Handle.parse(sentence.split(",")[0]) for sentence in committed]
     [batch] = {handle.batch for handle in handles}
     return batch, len(handles)
-
-
-def test_a_scenario_with_other_numbers_of_tasks_is_written_down_whole(tmp_path: Path):
-    scenario = RUNS[4, 2]
-    assert type(scenario).from_json(scenario.to_json()) == scenario
-    assert scenario.command().endswith("--partitions 4 --later-partitions 2")

@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from conducted import Outcomes, conducted
 
-from labkit.core.errors import InvalidInput, JobFailed, LabError
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.host.java import Java
-from labkit.runs.crash import run_all
-from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 
@@ -57,17 +56,14 @@ GIVES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome | LabError]:
-    base = tmp_path_factory.mktemp("runs")
-    runs = [prepare(scenario, base / name.replace(" ", "-")) for name, scenario in RUNS.items()]
-    return dict(zip(RUNS, run_all(runs, base / "scratch"), strict=True))
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return conducted(RUNS, tmp_path_factory.mktemp("runs"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GIVES)
-def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, Outcome | LabError]):
+def test_a_run_gives_what_was_predicted(name: str, outcomes: Outcomes):
     outcome = outcomes[name]
-    assert isinstance(outcome, Outcome), str(outcome)
     verdict = outcome.verdict
     assert (verdict.guarantee, list(verdict.duplicate), list(verdict.regression)) == GIVES[name]
     assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
@@ -78,8 +74,8 @@ def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, Outcome |
 
 
 @pytest.mark.slow
-def test_a_point_that_is_never_reached_fails_the_run(outcomes: dict[str, Outcome | LabError]):
-    outcome = outcomes["one participant has no middle"]
+def test_a_point_that_is_never_reached_fails_the_run(outcomes: Outcomes):
+    outcome = outcomes.get("one participant has no middle")
     assert isinstance(outcome, JobFailed)
     assert "without reaching the failpoint sink.mid_commit@0" in str(outcome)
 

@@ -1,19 +1,17 @@
 """A second crash, in the recovery from the first, on real Spark: what comes out is what the simulator says."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conducted import conducted
 
 from labkit.core.errors import LabError
 from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
 from labkit.host.java import Java
-from labkit.runs.crash import run_all
 from labkit.runs.expected import compared
-from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
-from labkit.runs.scenario import plan
+from labkit.runs.scenario import Scenario, plan
 from labkit.sim.models.pipeline.scenarios import simulate
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -44,25 +42,9 @@ def a_third() -> Iterator[Case]:
             )
 
 
-def name(case: Case) -> str:
-    return "-".join(case)
-
-
-def run(cases: list[Case], base: Path) -> Mapping[Case, Outcome | LabError]:
-    runs = [
-        prepare(
-            plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))]),
-            base / name((strategy, order, first, second)),
-        )
-        for strategy, order, first, second in cases
-    ]
-    return dict(zip(cases, run_all(runs, base / "scratch"), strict=True))
-
-
-def check(case: Case, outcome: Outcome | LabError) -> None:
-    assert isinstance(outcome, Outcome), str(outcome)
-    assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [(case[2], 9), (case[3], 9)]
-    assert compared(outcome.to_json()) == simulated(case)
+def planned(case: Case) -> Scenario:
+    strategy, order, first, second = case
+    return plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))])
 
 
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.variant)])
@@ -72,12 +54,15 @@ def test_a_second_crash_gives_what_was_simulated(half: int, java: Java, tmp_path
     possible = [case for case in cases if simulated(case) is not None]
     assert len(possible) >= 12
     differing = []
-    for case, outcome in run(cases, tmp_path).items():
+    outcomes = conducted({case: planned(case) for case in cases}, tmp_path)
+    for case in cases:
         try:
             if case in possible:
-                check(case, outcome)
+                crashes = [(crash["point"], crash["signal"]) for crash in outcomes[case].crashes]
+                assert crashes == [(case[2], 9), (case[3], 9)]
+                assert compared(outcomes[case].to_json()) == simulated(case)
             else:
-                assert "without reaching the failpoint" in str(outcome)
+                assert "without reaching the failpoint" in str(outcomes.get(case))
         except AssertionError as error:
-            differing.append(f"{name(case)}: {error}")
+            differing.append(f"{case}: {error}")
     assert differing == []

@@ -13,6 +13,8 @@ import msgspec
 import psutil
 import pytest
 from choosing import variant_but
+from runners import MARK, marked
+from waiting import until
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
@@ -264,26 +266,16 @@ def _until_stopped(standby: Standby) -> Iterator[AnyEvent]:
 @pytest.mark.spark
 @pytest.mark.parametrize("moment", variant_but(["Begun"], ["Ready", "Begun"]))
 def test_a_killed_runner_leaves_no_standby_behind(moment: str, java: Java, tmp_path: Path):
-    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    mark = f"standby-{os.getpid()}-{time.monotonic_ns()}"
     code = (
         "from labkit import lab; from pathlib import Path; import sys\n"
         "lab.crash('sink.after_pre_commit', sink='two_phase', standby=True, folder=Path(sys.argv[1]),\n"
         "          tell=lambda event: print(type(event).__name__, flush=True))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "run")]
-    environment = dict(os.environ, LABKIT_STANDBY=mark)
+    environment = dict(os.environ, **{MARK: mark})
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert any(line.strip() == moment for line in process.stdout)
         process.kill()
-    end = time.monotonic() + PATIENCE
-    while left := [one.pid for one in psutil.process_iter() if _carries(one, mark)]:
-        assert time.monotonic() < end, left
-        time.sleep(0.02)
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get("LABKIT_STANDBY") == mark and process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.Error, OSError):
-        return False
+    until(lambda: not marked(mark), "every process that the run started to be gone", PATIENCE)

@@ -9,12 +9,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from waiting import until
 
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import FailPoint
@@ -65,10 +65,7 @@ DIES = "raise SystemExit(3)"
 
 
 def until_empty(session: int) -> None:
-    end = time.monotonic() + PATIENCE
-    while session_members(session):
-        assert time.monotonic() < end, f"session {session} is not empty: {session_members(session)}"
-        time.sleep(0.01)
+    until(lambda: not session_members(session), f"the end of session {session}", PATIENCE)
 
 
 def test_an_idle_driver_is_killed_with_its_daemons(launch: Launch, with_driver: Callable[[str], None]):

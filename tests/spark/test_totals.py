@@ -2,23 +2,21 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import psutil
 import pytest
+from conducted import Outcomes, conducted
 
 from labkit import lab
-from labkit.core.errors import LabError
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Recovered
-from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.outcome import Outcome
-from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark.options import JABBERWOCKY
 
@@ -52,14 +50,8 @@ def in_the_middle(cell: Cell) -> Scenario:
     return replace(scenario, crashes=(Crash(cell.point, MIDDLE),))
 
 
-def run(scenarios: Sequence[Scenario], base: Path) -> Mapping[str, Outcome | LabError]:
-    runs = [prepare(scenario, base / scenario.name) for scenario in scenarios]
-    return dict(zip([run.name for run in runs], run_all(runs, base / "scratch"), strict=True))
-
-
-def check(cell: Cell, outcome: Outcome | LabError) -> None:
+def check(cell: Cell, outcome: Outcome) -> None:
     """A batch is a batch, whatever the job: the guarantee is that of the running count in the same cell."""
-    assert isinstance(outcome, Outcome), str(outcome)
     [crash] = outcome.crashes
     assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, MIDDLE, 9)
     assert outcome.verdict.guarantee == CELLS[cell].guarantee, CELLS[cell].reason
@@ -68,14 +60,14 @@ def check(cell: Cell, outcome: Outcome | LabError) -> None:
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
-    return run([in_the_middle(cell) for cell in KILLED], tmp_path_factory.mktemp("totals"))
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return conducted({cell: in_the_middle(cell) for cell in KILLED}, tmp_path_factory.mktemp("totals"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", KILLED, ids=str)
-def test_the_final_table_is_an_independent_count(cell: Cell, outcomes: Mapping[str, Outcome | LabError]):
-    check(cell, outcomes[in_the_middle(cell).name])
+def test_the_final_table_is_an_independent_count(cell: Cell, outcomes: Outcomes):
+    check(cell, outcomes[cell])
 
 
 @pytest.mark.slow

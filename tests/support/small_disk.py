@@ -1,16 +1,16 @@
 """A disk that is soon full, where this user may mount one."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import psutil
+from waiting import until
 
 
-def mount(place: Path, megabytes: int) -> bool:
+def mount(place: Path, megabytes: float) -> bool:
     """Mounts a disk of this size, in memory; says whether that was allowed."""
     place.mkdir(parents=True, exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={int(megabytes * 2**20)}", "tmpfs", str(place)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -23,7 +23,5 @@ def fill(place: Path, free: int) -> Path:
 
 def unmount(place: Path) -> None:
     """Takes the disk away, as soon as nobody holds a file there."""
-    end = time.monotonic() + 30
-    while subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode:
-        assert time.monotonic() < end, "the kernel does not let go of the small disk"
-        time.sleep(0.05)
+    command = ["umount", str(place)]
+    until(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, "the small disk", 30)

@@ -58,11 +58,8 @@ class Light(RuleModel[State]):
 
 
 BLUEPRINT = Blueprint(
-    "toy",
-    1,
-    "A light is switched on and may burn out.",
-    PARAMETERS,
     Light,
+    "A light is switched on and may burn out.",
     play_to_the_end,
     {"glow": Scenario("It burns out once.", {"times": 2}, "press burn_out")},
     lambda walk: {"presses": walk.state.switched},
