@@ -90,16 +90,10 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """The description of a simulator before its parameters are chosen: its name, its parameters, and its scenarios.
+    """The description of a simulator before its parameters are chosen: its class, and its scenarios."""
 
-    Increase `version` with every change of a default or of the meaning of a parameter or action.
-    """
-
-    name: str
-    version: int
+    model: type[ModelT]
     sentence: str
-    parameters: Mapping[str, Parameter]
-    build: Callable[[Values], ModelT]
     play: Callable[[ModelT, ScriptT], Replay]
     """The function that plays a scenario's script to its end."""
     scenarios: Mapping[str, Scenario[ScriptT]] = field(default_factory=dict)
@@ -118,13 +112,30 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """
     tasks: Mapping[str, Task] = field(default_factory=dict)
     """Tasks for a learner who steps through the simulator, by name, in order of difficulty."""
+    build: Callable[[Values], ModelT] | None = None
+    """The function that makes the simulator, if some values of its parameters need another class than `model`."""
+
+    @property
+    def name(self) -> str:
+        """Return the simulator's name, with which its traces begin."""
+        return self.model.name
+
+    @property
+    def version(self) -> int:
+        """Return the version of the simulator's traces."""
+        return self.model.version
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Return the simulator's parameters by name."""
+        return self.model.parameters
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
         """Return the simulator with these parameters, and with defaults for all others.
 
         Raises `InvalidInput` for an unknown parameter or a value that is not allowed.
         """
-        return self.build(settle(self.name, self.parameters, parameters))
+        return (self.build or self.model)(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
         """Return the scenario of this name. Raises `InvalidInput`, which suggests another name, if there is none."""

@@ -27,10 +27,9 @@ from labkit.crashtest.blackbox.writes import (
     unknown,
 )
 from labkit.sim.models.orders.state import Fault, World
-from labkit.sim.orders.designs import RECOVERIES, why_not
+from labkit.sim.orders.designs import RECOVERIES, reduced, why_not
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
-from labkit.sim.orders.reducing import reduced
 from labkit.sim.writes import AtomicSet, Design, Output, Write, nonsense
 
 SHOWN = 3

@@ -13,18 +13,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.operators import TaskStep, copy, take
-from labkit.sim.models.barriers.state import (
-    BARRIER,
-    END,
-    ENDED,
-    PARAMETERS,
-    VERSION,
-    Operator,
-    Rules,
-    State,
-    live,
-    taking,
-)
+from labkit.sim.models.barriers.state import BARRIER, END, ENDED, PARAMETERS, Operator, Rules, State, live, taking
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values
 from labkit.sim.rules import Rule
@@ -128,11 +117,4 @@ def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
     return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)
 
 
-BLUEPRINT = Blueprint(
-    OpenAlignment.name,
-    VERSION,
-    "Barrier snapshots by tasks whose alignment is open.",
-    OpenAlignment.parameters,
-    OpenAlignment,
-    play,
-)
+BLUEPRINT = Blueprint(OpenAlignment, "Barrier snapshots by tasks whose alignment is open.", play)

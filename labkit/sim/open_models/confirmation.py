@@ -12,7 +12,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Place, State, Task, driven
+from labkit.sim.models.pipeline.state import PARAMETERS, Place, State, Task, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Switch, Values
 from labkit.sim.rules import Rule
@@ -126,11 +126,4 @@ def _unconfirmed(state: State) -> str:
     return f"batch {batch} is not confirmed, and commits/{batch} is written: nothing says that its rows are out."
 
 
-BLUEPRINT = Blueprint(
-    OpenConfirmation.name,
-    VERSION,
-    "The pipeline with a write-ahead log and an open commit.",
-    OpenConfirmation.parameters,
-    OpenConfirmation,
-    play,
-)
+BLUEPRINT = Blueprint(OpenConfirmation, "The pipeline with a write-ahead log and an open commit.", play)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.delivery.model import Delivery, acknowledge
-from labkit.sim.models.delivery.state import PARAMETERS, VERSION, Ids, Output, Process, Stage, State
+from labkit.sim.models.delivery.state import PARAMETERS, Ids, Output, Process, Stage, State
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values, Whole
 from labkit.sim.rules import Rule
@@ -126,11 +126,4 @@ def _listed(ids: Ids) -> list[int]:
     return [name for name in range(ids.bit_length()) if ids >> name & 1]
 
 
-BLUEPRINT = Blueprint(
-    OpenDeduplication.name,
-    VERSION,
-    "Delivery to a receiver whose rule is open.",
-    OpenDeduplication.parameters,
-    OpenDeduplication,
-    play,
-)
+BLUEPRINT = Blueprint(OpenDeduplication, "Delivery to a receiver whose rule is open.", play)

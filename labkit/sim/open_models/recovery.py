@@ -7,7 +7,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models import two_phase_commit
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, Entry, Participant, Phase, State
+from labkit.sim.models.two_phase_commit.state import Entry, Participant, Phase, State
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule
@@ -91,11 +91,8 @@ def _needless(state: State) -> str:
 
 
 BLUEPRINT = Blueprint(
-    OpenRecovery.name,
-    VERSION,
-    "Two-phase commit with an open recovery of participants.",
-    PARAMETERS,
     OpenRecovery,
+    "Two-phase commit with an open recovery of participants.",
     play,
     facts=two_phase_commit.facts,
     meanings=two_phase_commit.BLUEPRINT.meanings,

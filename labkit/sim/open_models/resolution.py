@@ -13,7 +13,7 @@ from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.programs import unfinished
-from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Place, State, Status, Task, Transaction, driven
+from labkit.sim.models.pipeline.state import PARAMETERS, Place, State, Status, Task, Transaction, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values, Whole
 from labkit.sim.rules import Event, Rule
@@ -171,11 +171,4 @@ class OpenResolution(Pipeline):
     }
 
 
-BLUEPRINT = Blueprint(
-    OpenResolution.name,
-    VERSION,
-    "The pipeline with two-phase commit and an open recovery.",
-    OpenResolution.parameters,
-    OpenResolution,
-    play,
-)
+BLUEPRINT = Blueprint(OpenResolution, "The pipeline with two-phase commit and an open recovery.", play)

@@ -17,9 +17,11 @@ from labkit.sim.writes import (
     Recovery,
     Start,
     Write,
+    atomic,
     contradiction,
     nonsense,
     unwritten,
+    without,
     writes_of,
 )
 
@@ -148,3 +150,33 @@ def unread(writes: frozenset[Write], recovery: Recovery) -> str:
         "nobody reads what is staged": staged and leftover is Leftover.DROPPED,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def reduced(design: Design) -> Design:
+    """Return a write order without the writes that its recovery never reads.
+
+    An engine writes more than its recovery reads, for example a temporary file that a restart drops. Such a write
+    changes nothing for any reader; tests compare both designs by everything that readers can have seen.
+
+    If `every` does not list the write order, a notice to the source in it is first replaced by a decision.
+    """
+    if why_not(design):
+        design = _renamed(design)
+    writes, recovery = design.writes, design.recovery
+    unused = set()
+    if recovery.leftover is Leftover.DROPPED:
+        unused |= {Write.STAGED, Write.CLEAN}
+    if design.output is Output.TRANSACTION:
+        unused.add(Write.CLEAN)
+    if Write.MARKER in writes and not recovery.skips and recovery.start is not Start.MARKER:
+        unused.add(Write.MARKER)
+    return design._replace(steps=without(design.steps, unused))
+
+
+def _renamed(design: Design) -> Design:
+    if Write.DECISION in design.writes or design.recovery.start is not Start.NOTICE:
+        return design
+    names = {Write.NOTICE: Write.DECISION}
+    steps = tuple(atomic(names.get(write, write) for write in each) for each in design.steps)
+    recovery = design.recovery._replace(start=Start.DECISION)
+    return design._replace(steps=steps, recovery=recovery)

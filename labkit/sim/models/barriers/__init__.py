@@ -6,7 +6,6 @@ from labkit.sim.blueprint import Blueprint, Fact, go_on, scenarios_of
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.claims import cost
 from labkit.sim.models.barriers.model import READS, Barriers
-from labkit.sim.models.barriers.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -62,11 +61,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 BLUEPRINT = Blueprint(
-    "barriers",
-    VERSION,
-    "Barriers flow with the data from sources to a sink, and every task copies its state when they come by.",
-    PARAMETERS,
     Barriers,
+    "Barriers flow with the data from sources to a sink, and every task copies its state when they come by.",
     play,
     scenarios_of(__name__),
     facts,

@@ -38,7 +38,6 @@ from labkit.sim.models.barriers.state import (
     END,
     ENDED,
     PARAMETERS,
-    VERSION,
     Coordinator,
     Copying,
     Faults,
@@ -216,7 +215,7 @@ READS = ("process", "take_barrier", "take_end")
 class Barriers(Tasks):
     """The simulator of a streaming job with checkpoints by barriers, as in Flink, which can crash at any step."""
 
-    name, version, parameters = "barriers", VERSION, PARAMETERS
+    name, version, parameters = "barriers", 1, PARAMETERS
     row = "operators"
 
     def __init__(self, values: Values) -> None:

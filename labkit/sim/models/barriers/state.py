@@ -149,9 +149,6 @@ def live(at: bytes) -> bytes:
     return at.replace(END, b"")
 
 
-VERSION = 1
-
-
 class Mode(Word):
     """How a task with several inputs treats barriers."""
 

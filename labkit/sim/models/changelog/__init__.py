@@ -3,7 +3,6 @@
 from labkit.sim.blueprint import Blueprint, go_on, play, scenarios_of
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -20,11 +19,8 @@ def _last(enabled: list[Action]) -> Action:
 
 
 BLUEPRINT = Blueprint(
-    "changelog",
-    VERSION,
-    "A continuous query counts by key and sends every change; a consumer keeps the table that the changes make.",
-    PARAMETERS,
     Changelog,
+    "A continuous query counts by key and sends every change; a consumer keeps the table that the changes make.",
     play_with_the_consumer_first,
     scenarios_of(__name__),
     tasks=tasks_of(__name__),

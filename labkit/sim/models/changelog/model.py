@@ -13,7 +13,6 @@ from labkit.sim.models.changelog.query import counted, messages, with_count
 from labkit.sim.models.changelog.state import (
     PARAMETERS,
     TAKES_BACK,
-    VERSION,
     Consumer,
     Kind,
     Message,
@@ -32,7 +31,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 class Changelog(RuleModel[State]):
     """The simulator of a continuous query that counts words and sends every change of a count to a consumer's table."""
 
-    name, version, parameters = "changelog", VERSION, PARAMETERS
+    name, version, parameters = "changelog", 1, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)

@@ -105,9 +105,6 @@ class State(NamedTuple):
     furthest: int = 0
 
 
-VERSION = 1
-
-
 class Encoding(Word):
     """How changes of the query's result are encoded as messages, as in Flink's dynamic tables."""
 

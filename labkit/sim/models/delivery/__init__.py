@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.delivery.claims import Judge, executions, waited
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -24,11 +23,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 BLUEPRINT = Blueprint(
-    "delivery",
-    VERSION,
-    "Records go down a chain of processes; messages are lost, doubled, delayed and reordered, and processes die.",
-    PARAMETERS,
     Delivery,
+    "Records go down a chain of processes; messages are lost, doubled, delayed and reordered, and processes die.",
     play_to_the_end,
     scenarios_of(__name__),
     facts,

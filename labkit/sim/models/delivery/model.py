@@ -18,7 +18,6 @@ from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.delivery.claims import claims, text, variant
 from labkit.sim.models.delivery.state import (
     PARAMETERS,
-    VERSION,
     Hop,
     Ids,
     Message,
@@ -205,7 +204,7 @@ def _still_to_come(state: State, which: int) -> Ids:
 class Delivery(Guards):
     """The simulator of a chain of processes that pass records on over a network with faults."""
 
-    name, version, parameters = "delivery", VERSION, PARAMETERS
+    name, version, parameters = "delivery", 1, PARAMETERS
 
     def initial(self) -> State:
         """Return the initial state: the source has every record in its log, and the other processes have none."""

@@ -91,8 +91,6 @@ class State(NamedTuple):
     faults: Faults
 
 
-VERSION = 1
-
 PARAMETERS: dict[str, Parameter] = {
     "retry": Switch("Whether a sender repeats what was not acknowledged.", default=True),
     "dedup": Choice(

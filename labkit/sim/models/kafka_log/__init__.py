@@ -6,7 +6,6 @@ from labkit.core.records import History, Record
 from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -35,11 +34,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 BLUEPRINT = Blueprint(
-    "kafka_log",
-    VERSION,
-    "A job with checkpoints writes transactions into the partitions of a log; readers see what their isolation allows.",
-    PARAMETERS,
     KafkaLog,
+    "A job with checkpoints writes transactions into the partitions of a log; readers see what their isolation allows.",
     play_to_the_end,
     scenarios_of(__name__),
     facts,

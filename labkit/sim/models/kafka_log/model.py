@@ -19,7 +19,6 @@ from labkit.sim.models.kafka_log.state import (
     PARAMETERS,
     PLAIN,
     READ_COMMITTED,
-    VERSION,
     Coordinator,
     Handle,
     Job,
@@ -264,7 +263,7 @@ def _may_tick(rules: Settings, state: State) -> bool:
 class KafkaLog(Broker):
     """The simulator of a job that writes to Kafka in transactions, and of the readers of its records."""
 
-    name, version, parameters = "kafka_log", VERSION, PARAMETERS
+    name, version, parameters = "kafka_log", 1, PARAMETERS
 
     def initial(self) -> State:
         """Return the initial state: empty partitions, and all processes running."""

@@ -189,8 +189,6 @@ class State(NamedTuple):
     """The number of times that the job has failed by itself, without a crash from the budget."""
 
 
-VERSION = 1
-
 PARAMETERS: dict[str, Parameter] = {
     "records": Whole("Input records of the job; record i goes to partition i modulo the partitions.", 2, 1, 6),
     "partitions": Whole("Partitions of the log.", 2, 1, 3),

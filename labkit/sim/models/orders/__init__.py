@@ -6,7 +6,6 @@ from labkit.core.records import History
 from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.orders.claims import Judge
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -28,11 +27,8 @@ def _history(walk: Replay) -> History:
 
 
 BLUEPRINT = Blueprint(
-    "orders",
-    VERSION,
-    "A step makes durable writes in an order, dies between any two of them, and restarts from what it noted.",
-    PARAMETERS,
     Orders,
+    "A step makes durable writes in an order, dies between any two of them, and restarts from what it noted.",
     play_to_the_end,
     scenarios_of(__name__),
     _facts,

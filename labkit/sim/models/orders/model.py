@@ -23,7 +23,6 @@ from labkit.sim.models.orders.state import (
     PARAMETERS,
     ROWS_OF_A_STEP,
     TAKEN_BACK,
-    VERSION,
     Fault,
     Job,
     Note,
@@ -111,7 +110,7 @@ def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[S
 class Orders(RuleModel[State]):
     """The simulator of a process that makes several durable writes for each batch, in an order given by a parameter."""
 
-    name, version, parameters = "orders", VERSION, PARAMETERS
+    name, version, parameters = "orders", 1, PARAMETERS
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)

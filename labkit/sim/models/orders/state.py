@@ -21,8 +21,6 @@ from labkit.sim.writes import (
     parse_order,
 )
 
-VERSION = 1
-
 ROWS_OF_A_STEP = 2
 """The number of rows of a step with fixed bounds. Two are enough for a crash between two rows."""
 

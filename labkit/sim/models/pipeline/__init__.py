@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from labkit.sim.blueprint import Blueprint, Fact, scenarios_of
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import cues, due, history, play, tells_when_written, verdict
-from labkit.sim.models.pipeline.state import PARAMETERS, VERSION
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -18,11 +17,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 BLUEPRINT = Blueprint(
-    "pipeline",
-    VERSION,
-    "A checkpointed word count writes through a sink strategy into an outside store; anything may die at any step.",
-    PARAMETERS,
     Pipeline,
+    "A checkpointed word count writes through a sink strategy into an outside store; anything may die at any step.",
     play,
     scenarios_of(__name__, cues),
     facts,

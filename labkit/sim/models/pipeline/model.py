@@ -28,7 +28,6 @@ from labkit.sim.models.pipeline.programs import (
 from labkit.sim.models.pipeline.state import (
     NOBODY,
     PARAMETERS,
-    VERSION,
     Driver,
     Faults,
     Place,
@@ -164,7 +163,7 @@ def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") ->
 class Pipeline(Environment):
     """The simulator of a Spark-like streaming query that writes through a sink into an external store."""
 
-    name, version, parameters = "pipeline", VERSION, PARAMETERS
+    name, version, parameters = "pipeline", 1, PARAMETERS
 
     def initial(self) -> State:
         """Return the initial state: nothing is planned, and no driver runs."""

@@ -214,9 +214,6 @@ def stored(
     return as_state((query, zombie, faults, seen, transactions, markers, failures))
 
 
-VERSION = 1
-
-
 class StoreKind(NamedTuple):
     """What a store can do: upsert by key (`keyed`), and support transactions only by a simulation (`simulated`).
 

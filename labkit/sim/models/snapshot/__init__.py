@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from labkit.sim.blueprint import Blueprint, Fact, play, scenarios_of
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.state import AMOUNT, PARAMETERS, VERSION, in_channels
+from labkit.sim.models.snapshot.state import AMOUNT, in_channels
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
@@ -29,11 +29,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 BLUEPRINT = Blueprint(
-    "snapshot",
-    VERSION,
-    "Processes send each other money while a snapshot is taken: naively, by stopping the world, or with markers.",
-    PARAMETERS,
     Bank,
+    "Processes send each other money while a snapshot is taken: naively, by stopping the world, or with markers.",
     play,
     scenarios_of(__name__),
     facts,

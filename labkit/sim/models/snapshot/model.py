@@ -21,7 +21,6 @@ from labkit.sim.models.snapshot.state import (
     PARAMETERS,
     PER_CHANNEL,
     STOP,
-    VERSION,
     Account,
     Channel,
     Part,
@@ -130,7 +129,7 @@ class Bank(Guards):
     Raises `InvalidInput` if the parameter `broken` names a rule of another snapshot algorithm.
     """
 
-    name, version, parameters = "snapshot", VERSION, PARAMETERS
+    name, version, parameters = "snapshot", 1, PARAMETERS
 
     def initial(self) -> State:
         """Return the initial state: every process has the same money, and no transfer is in flight."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 from labkit.sim.model import Durable, Volatile
 from labkit.sim.parameters import Choice, Parameter, Whole
 
-VERSION = 1
-
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 
 PARAMETERS: dict[str, Parameter] = {

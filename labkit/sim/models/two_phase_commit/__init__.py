@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact, play, scenarios_of
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, blocked
+from labkit.sim.models.two_phase_commit.state import blocked
 from labkit.sim.models.two_phase_commit.textbook import Textbook
 from labkit.sim.parameters import Values
 from labkit.sim.tasks import tasks_of
@@ -25,15 +25,13 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
     return {"blocked_steps": list(blocked(walk.states))}
 
 
-BLUEPRINT = Blueprint(
-    "two_phase_commit",
-    VERSION,
+BLUEPRINT: Blueprint[TwoPhaseCommit | Textbook, str] = Blueprint(
+    TwoPhaseCommit,
     "A coordinator asks participants to vote, decides, and tells them; anybody may crash, any message get lost.",
-    PARAMETERS,
-    build,
     play,
     scenarios_of(__name__),
     facts,
     {"blocked_steps": "steps in doubt with locks held, by participant"},
     tasks=tasks_of(__name__),
+    build=build,
 )
