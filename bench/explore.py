@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from bench.rows import Rows
-from labkit.search.collector import without_collector
+from labkit.search import without_collector
 from labkit.search.cores import on_cores
 from labkit.sim.explore import explore
 from labkit.sim.model import Model

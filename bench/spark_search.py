@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from bench.rows import Rows, median, ratio
-from labkit.search.collector import without_collector
+from labkit.search import without_collector
 from labkit.search.on_spark import explore_on_spark
 from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make

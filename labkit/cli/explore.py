@@ -22,7 +22,7 @@ from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Many, Number, Switch, Text
 from labkit.core.options import Need, Options, option, options_of, with_arguments
-from labkit.search.collector import without_collector
+from labkit.search import without_collector
 from labkit.search.cores import on_cores
 from labkit.sim.explore import Exploration, Progress, Violation, walk
 from labkit.sim.explore import explore as explore_alone

@@ -6,31 +6,8 @@ A test compares the table of phrases with the events. Nothing here affects a run
 from collections.abc import Callable, Mapping
 
 from labkit.core.arguments import takes
-from labkit.host.processes.events import (
-    AnyEvent,
-    Application,
-    AwaitsKill,
-    Begun,
-    Died,
-    DriverFailed,
-    DriverStarts,
-    Ended,
-    ExecutorKilled,
-    Failed,
-    Idle,
-    Killed,
-    Parked,
-    QueryEvent,
-    Ready,
-    Recovered,
-    SessionUp,
-    StandbyStarts,
-    Started,
-    Stopped,
-    Struck,
-    Unwanted,
-    Waits,
-)
+from labkit.host.processes import events
+from labkit.host.processes.events import AnyEvent, QueryEvent
 
 Tell = Callable[[AnyEvent], None]
 """A function that receives every event of the drivers, for example to print it."""
@@ -46,27 +23,27 @@ def words(event: AnyEvent, query: str | None = None) -> str:
 
 
 PHRASES: Mapping[type[AnyEvent], str] = {
-    Begun: "starting",
-    Recovered: "running",
-    Parked: "reached its failpoint",
-    Struck: "an executor has reached its failpoint",
-    ExecutorKilled: "an executor was killed, the driver continues",
-    Ended: "ran to the end",
-    Failed: "failed: {event.because}",
-    DriverStarts: "starting a Spark driver",
-    StandbyStarts: "starting a standby driver",
-    Started: "the driver's process is running",
-    Application: "the driver waits for executors",
-    SessionUp: "Spark has started in the driver",
-    Ready: "the standby driver is ready",
-    DriverFailed: "the driver failed: {event.because}",
-    Stopped: "the driver has stopped itself",
-    Idle: "the driver waits for queries",
-    AwaitsKill: "the driver waits for the kill",
-    Killed: "every process of the driver was killed",
-    Died: "the driver ended without being killed",
-    Unwanted: "the driver was stopped",
-    Waits: "waiting for a turn on this machine: {event.ahead} run(s) come first",
+    events.Begun: "starting",
+    events.Recovered: "running",
+    events.Parked: "reached its failpoint",
+    events.Struck: "an executor has reached its failpoint",
+    events.ExecutorKilled: "an executor was killed, the driver continues",
+    events.Ended: "ran to the end",
+    events.Failed: "failed: {event.because}",
+    events.DriverStarts: "starting a Spark driver",
+    events.StandbyStarts: "starting a standby driver",
+    events.Started: "the driver's process is running",
+    events.Application: "the driver waits for executors",
+    events.SessionUp: "Spark has started in the driver",
+    events.Ready: "the standby driver is ready",
+    events.DriverFailed: "the driver failed: {event.because}",
+    events.Stopped: "the driver has stopped itself",
+    events.Idle: "the driver waits for queries",
+    events.AwaitsKill: "the driver waits for the kill",
+    events.Killed: "every process of the driver was killed",
+    events.Died: "the driver ended without being killed",
+    events.Unwanted: "the driver was stopped",
+    events.Waits: "waiting for a turn on this machine: {event.ahead} run(s) come first",
 }
 """The phrase of each event; after the name of its query if it is about one."""
 

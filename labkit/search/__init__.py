@@ -2,3 +2,22 @@
 
 The result of a search does not depend on where it runs.
 """
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Switch off Python's cyclic garbage collector inside a `with` block.
+
+    A search makes millions of states, which are tuples without cycles, so the collector would only cost time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

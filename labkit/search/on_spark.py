@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from labkit.host import durable
-from labkit.search import rows
-from labkit.search.collector import without_collector
+from labkit.search import rows, without_collector
 from labkit.search.files import Files
 from labkit.sim.claims import Claims
 from labkit.sim.explore import MAX_STATES, Exploration, Progress, Violation, expand, go_on, step_between

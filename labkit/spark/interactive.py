@@ -12,8 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,7 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.java import java_for_spark
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
-from labkit.spark.jvm import PROFILES, connect, every_run, start_jvm, worker_settings
+from labkit.spark.jvm import PROFILES, connect, environment_kept, every_run, start_jvm, worker_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +71,7 @@ def interactive_session() -> "SparkSession":
         engine = _engine()
         if engine.process.poll() is not None:
             raise ServiceUnavailable("Spark has ended in this kernel. Restart the kernel, and run the cells again.")
-        with _environment_kept():
+        with environment_kept():
             os.environ.update(worker_settings(engine.scratch))
             return SparkSession.builder.getOrCreate()
     return SparkSession.builder.getOrCreate()
@@ -84,7 +83,7 @@ def _engine() -> _Engine:
     scratch = Path(mkdtemp(prefix="labkit-spark-"))
     kept.callback(shutil.rmtree, scratch, ignore_errors=True)
     try:
-        with (scratch / "spark.log").open("wb") as log, _environment_kept():
+        with (scratch / "spark.log").open("wb") as log, environment_kept():
             process = start_jvm(
                 java,
                 scratch,
@@ -102,16 +101,6 @@ def _engine() -> _Engine:
     # An interpreter that ends normally waits until Spark has ended, so that nothing is left.
     atexit.register(kept.close)
     return _Engine(process, scratch)
-
-
-@contextmanager
-def _environment_kept() -> Iterator[None]:
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def main(folder: str, jvm: str) -> None:

@@ -11,7 +11,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -240,6 +241,17 @@ def worker_settings(scratch: Path) -> dict[str, str]:
     }
 
 
+@contextmanager
+def environment_kept() -> Iterator[None]:
+    """Restore all environment variables after a `with` block."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def _environment(scratch: Path) -> dict[str, str]:
     environment = dict(os.environ) | worker_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
@@ -252,15 +264,15 @@ def _environment(scratch: Path) -> dict[str, str]:
     return environment
 
 
-def own_interpreter(scratch: Path) -> dict[str, str]:
-    """Return environment variables with which Spark's Python processes import nothing from the working directory.
+def own_interpreter(scratch: Path, command: Sequence[str] = tuple(own_python())) -> dict[str, str]:
+    """Return environment variables with which Spark starts its Python processes by this command.
 
-    Python needs an option for this, but Spark accepts only the path of a program, so a script is written to
-    `scratch`.
+    By default they import nothing from the working directory. Python needs an option for this, but Spark accepts only
+    the path of a program, so a script is written to `scratch`.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     program = scratch / "python"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(own_python())} "$@"\n', encoding="utf-8")
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     return {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
 

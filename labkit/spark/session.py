@@ -15,7 +15,17 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.host.servers.spark_cluster import linked_home
 from labkit.spark import cluster
 from labkit.spark.fast.zygote import interpreter
-from labkit.spark.jvm import PROFILES, Profile, connect, every_run, own_interpreter, python_path, start_jvm, use_archive
+from labkit.spark.jvm import (
+    PROFILES,
+    Profile,
+    connect,
+    environment_kept,
+    every_run,
+    own_interpreter,
+    python_path,
+    start_jvm,
+    use_archive,
+)
 from labkit.spark.master import is_local
 
 if TYPE_CHECKING:
@@ -52,16 +62,12 @@ def session_for_a_block(
     """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables. The
     arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
     """
-    before = dict(os.environ)
-    try:
+    with environment_kept():
         process, spark = _started(master, scratch, partitions, log, profile, apart=True)
         try:
             yield spark
         finally:
             _end(process, spark)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 @contextmanager

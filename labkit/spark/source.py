@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from labkit.core.failpoints import FailPoint
 from labkit.host.logs import decode_line, decode_text, log_lines
-from labkit.sinks.coordinator import pass_commit_log
 from labkit.spark.reach import Armed
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ class LogSource(DataSource):
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader for one query. Its options are `path` (of the file) and `records_per_batch`, and for a
-        planned crash also `armed` (the crash as JSON) and `commits` (the path of the checkpoint's folder `commits`).
+        """Return the reader for one query. Its options are `path` (of the file), `records_per_batch` and `tasks`, and
+        for a planned crash also `armed` (the crash as JSON) and `commits` (the path of the checkpoint's folder
+        `commits`).
         """
         return LogReader(dict(self.options))
 
@@ -135,7 +136,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batch = self._armed.crash.batch
         # The driver can also learn this from the notification, which may be late or lost.
         if (self._commits / str(batch)).exists():
-            pass_commit_log(self._armed.reach, batch)
+            self._armed.reach(FailPoint.AFTER_COMMIT_LOG, batch)
 
 
 class TextSource(DataSource):

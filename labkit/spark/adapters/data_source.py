@@ -18,11 +18,10 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order, Reach, pass_by
+from labkit.core.failpoints import FailPoint, Order, Reach, pass_by
 from labkit.core.records import Observation
 from labkit.core.strategies import Strategy
 from labkit.sinks import Coordinator, Vote, coordinate
-from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
@@ -72,28 +71,15 @@ class SinkOptions:
 
     def to_text(self) -> str:
         """Encode the options as JSON, to pass them to Spark as one option of the sink."""
-        plain: dict[str, object] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
-        plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
-        armed = self.armed and self.armed.to_json()
-        plain |= {"incarnation": self.incarnation, "partitions": self.partitions, "armed": armed}
-        return json.dumps({**plain, "retries": self.retries})
+        return json.dumps({**vars(self), "armed": self.armed and self.armed.to_json()}, default=str)
 
     @classmethod
     def from_text(cls, text: str) -> "SinkOptions":
         """Decode options that `to_text` encoded."""
         data: dict[str, Any] = json.loads(text)
-        return cls(
-            strategy=Strategy(data["strategy"]),
-            order=Order(data["order"]),
-            store=data["store"],
-            location=Path(data["location"]),
-            query=data["query"],
-            incarnation=data["incarnation"],
-            log=Path(data["log"]),
-            partitions=data["partitions"],
-            armed=Armed.from_json(data["armed"]),
-            retries=data["retries"],
-        )
+        data |= {"strategy": Strategy(data["strategy"]), "order": Order(data["order"])}
+        data |= {"location": Path(data["location"]), "log": Path(data["log"]), "armed": Armed.from_json(data["armed"])}
+        return cls(**data)
 
 
 class LabkitSink(DataSource):
@@ -148,7 +134,7 @@ class StrategyWriter(DataSourceStreamWriter):
             if options.retries:
                 sink.drop_earlier(handle)
             rows_in_turn = turn.take(rows)
-            pass_offset_log(reach, batch)
+            reach(FailPoint.AFTER_OFFSET_LOG, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
         # Only after the store is closed, because then the next task starts to write.
         turn.done()

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from labkit.host.processes.own_python import own_python
 from labkit.spark.fast.daemon import EVERY_WORKER, STATEFUL
+from labkit.spark.jvm import own_interpreter
 
 RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
@@ -50,13 +51,9 @@ def interpreter(scratch: Path) -> dict[str, str]:
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
         return {}
-    scratch.mkdir(parents=True, exist_ok=True)
+    program = own_interpreter(scratch, [sys.executable, "-IS", str(Path(__file__).with_name("launcher.py"))])
     # The socket of an earlier process in this folder would make the bind fail, although nobody listens there any more.
     place.unlink(missing_ok=True)
-    program = scratch / "python"
-    launcher = Path(__file__).with_name("launcher.py")
-    program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
-    program.chmod(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         # Bound here and inherited, so that a request of the JVM waits while the zygote is still importing.
         listener.bind(str(place))
@@ -67,15 +64,11 @@ def interpreter(scratch: Path) -> dict[str, str]:
         process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)
     _kept.append(process)
     settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_FORKED": " ".join(FORKED)}
-    return settings | {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
+    return settings | program
 
 
 _kept: list["subprocess.Popen[bytes]"] = []
 """The zygotes that this process has started. Each ends when its standard input closes, that is with this process."""
-
-
-def _quoted(path: str | Path) -> str:
-    return "'" + str(path).replace("'", "'\\''") + "'"
 
 
 def serve(listener: socket.socket) -> None:

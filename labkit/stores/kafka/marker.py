@@ -30,7 +30,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
         return False
     # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
     topic.coordinators.settled(transactional_id(topic, query))
-    return topic.coordinators.has_offset(_group(name, query, batch))
+    return bool(topic.coordinators.group_offsets(_group(name, query, batch)))
 
 
 def transactional_id(topic: Topic, query: str) -> str:

@@ -178,44 +178,40 @@ class Coordinators:
         probe(address)
         self._address = address
         with explained(address):
-            self._admin = KafkaAdminClient(
+            self.admin = KafkaAdminClient(
                 bootstrap_servers=address, client_id="labkit", bootstrap_timeout_ms=10_000, request_timeout_ms=10_000
             )
-
-    @property
-    def admin(self) -> KafkaAdminClient:
-        """Return the public admin client of kafka-python that sends the requests."""
-        return self._admin
+            """The public admin client of kafka-python that sends the requests."""
 
     def close(self) -> None:
         """Close the connection to the cluster."""
-        self._admin.close()
+        self.admin.close()
 
     def longest_timeout(self) -> float | None:
         """Return the broker's maximum transaction timeout in seconds; None if this user is not allowed to read it."""
         with explained(self._address), suppress(errors.AuthorizationError):
             # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
             # name its field differently.
-            brokers = self._admin.describe_cluster()["brokers"]
+            brokers = self.admin.describe_cluster()["brokers"]
             number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
-            configuration = self._admin.describe_configs([wanted], config_filter="all")
+            configuration = self.admin.describe_configs([wanted], config_filter="all")
             return float(configuration["broker"][number][_MAXIMUM]["value"]) / 1000
         return None
 
     def delete_groups(self, prefix: str) -> None:
         """Delete every consumer group whose name begins with this prefix."""
         with explained(self._address):
-            names = [group["group_id"] for group in self._admin.list_groups()]
+            names = [group["group_id"] for group in self.admin.list_groups()]
             if matching := [name for name in names if name.startswith(prefix)]:
-                self._admin.delete_groups(matching)
+                self.admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
         """Return the state, producer and times of the transactional id `name`; None if Kafka does not know this id."""
 
         def ask() -> TransactionDescription | None:
             try:
-                answer = self._admin.describe_transactions([name])[name]
+                answer = self.admin.describe_transactions([name])[name]
             except errors.TransactionalIdNotFoundError:
                 return None
             producer = Producer(answer.producer_id, answer.producer_epoch)
@@ -246,7 +242,7 @@ class Coordinators:
     def unfinished(self, prefix: str = "") -> list[str]:
         """Return all transactional ids with this prefix whose transaction is unfinished, sorted."""
         with explained(self._address):
-            answers = self._retried(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
+            answers = self._retried(lambda: self.admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
@@ -288,16 +284,12 @@ class Coordinators:
                 raise error(f"InitProducerId of {name}")
         self.settled(name)
 
-    def has_offset(self, group: str) -> bool:
-        """Return whether a consumer group has committed any offset."""
-        return bool(self.group_offsets(group))
-
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
         """Return the consumer group's committed offset (the next record to read) for each partition."""
 
         def ask() -> dict[TopicPartition, int]:
             try:
-                positions = self._admin.list_group_offsets([group])[group]
+                positions = self.admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
                 return {}
             return {place: position.offset for place, position in positions.items() if position.offset >= 0}
@@ -310,7 +302,7 @@ class Coordinators:
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
-            for error in self._admin.alter_group_offsets(group, wanted).values():
+            for error in self.admin.alter_group_offsets(group, wanted).values():
                 if error is not errors.NoError:
                     raise error(f"OffsetCommit of {group}")
 
@@ -320,9 +312,9 @@ class Coordinators:
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Return the end offset of each partition of a topic, that is, the offset of its next record."""
         with explained(self._address):
-            [description] = self._admin.describe_topics([topic])
+            [description] = self.admin.describe_topics([topic])
             places = [TopicPartition(topic, each["partition_index"]) for each in description["partitions"]]
-            latest = self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
+            latest = self.admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
@@ -331,13 +323,13 @@ class Coordinators:
         """
 
         async def send() -> Any:
-            node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
+            node = await self.admin._find_coordinator_id(  # noqa: SLF001 - no public name
                 name, key_type=CoordinatorType.TRANSACTION
             )
-            return await self._admin._manager.send(request(), node_id=node)  # noqa: SLF001 - no public name
+            return await self.admin._manager.send(request(), node_id=node)  # noqa: SLF001 - no public name
 
         def once() -> tuple[type[errors.KafkaError], Any]:
-            answer = self._admin._manager.run(send)  # noqa: SLF001 - no public name
+            answer = self.admin._manager.run(send)  # noqa: SLF001 - no public name
             error = errors.for_code(answer.error_code)
             # This means "not yet": the coordinator is still writing the markers of the previous transaction, or has
             # moved.

@@ -53,8 +53,7 @@ class PostgresStore:
 
     def history(self) -> Iterator[Observation]:
         """Yield every row and every value of a key that readers could see, in the order of visibility."""
-        for offset, key, value, batch, attempt in self._read(names.HISTORY):
-            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+        yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each group of rows call `tell` with their times by the server's
@@ -70,24 +69,20 @@ class PostgresStore:
                 moments = at, ready
                 # The server returns decimals, which JSON does not accept.
                 tell(Shown.noted(_seconds(at), _seconds(ready)))
-            offset, key, value, batch, attempt = row
-            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+            yield _observed(row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
         """Yield the rows of prepared transactions, each with the time at which its writer sent the row."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
-            offset, key, value, batch, attempt = row
-            restored_key = names.key_from_text(key)
-            yield (Observation(offset, restored_key, value, batch, attempt), Span.exactly(float(at)))
+            yield _observed(row), Span.exactly(float(at))
 
     def _notes_moments(self) -> bool:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows of open and prepared transactions. Rows that a writer has not sent yet are missing."""
-        for offset, key, value, batch, attempt in self._read(names.HIDDEN):
-            yield Observation(offset, names.key_from_text(key), value, batch, attempt)
+        yield from map(_observed, self._read(names.HIDDEN))
 
     def close(self) -> None:
         """Close all connections. The server rolls back transactions that are open; prepared ones stay."""
@@ -310,6 +305,11 @@ def _exists(connection: Connection, schema: str) -> bool:
     if row is not None and not str(row[0]).startswith(names.MARK):
         raise InvalidInput(f"The schema {schema} exists, but the lab did not create it; choose another location.")
     return row is not None
+
+
+def _observed(row: Sequence[Any]) -> Observation:
+    offset, key, value, batch, attempt = row
+    return Observation(offset, names.key_from_text(key), value, batch, attempt)
 
 
 def _seconds(moment: Any) -> float | None:

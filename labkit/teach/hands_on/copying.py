@@ -16,8 +16,8 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.host import durable
 from labkit.stores.contract import Handle
-from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
+from labkit.stores.kafka.topic import Group
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
 from labkit.teach.server_outcomes import CopyOutcome

@@ -21,9 +21,9 @@ from psycopg import sql
 
 from labkit.core.records import Observation
 from labkit.host.servers.postgres_connection import Connection, connect
-from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, Reader
 from labkit.stores.kafka.store import KafkaStore
+from labkit.stores.kafka.topic import Group
 
 Change = tuple[int, str, str]
 """One change of an order, and the message about it: the change's id, the name of the order, its new state."""
