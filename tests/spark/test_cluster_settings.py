@@ -1,4 +1,4 @@
-"""What a cluster is told and what is refused, before anything is started."""
+"""What a driver and a cluster are started with and what is refused, before anything is started."""
 
 import stat
 from collections.abc import Callable
@@ -137,3 +137,33 @@ def test_the_point_of_a_killed_executor_triggers_once(tmp_path: Path, monkeypatc
     before = Turn(arming.evidence, 0, 2, batch_dies=False)
     before.done()
     assert not list(Turn(arming.evidence, 1, 2, batch_dies=False).take(iter(())))
+
+
+SHORT_LIVED = {"TieredStopAtLevel", "UseSerialGC", "Xmx1g"}
+SMALL_ONLY = {*SHORT_LIVED, "NO_CODEGEN", "wholeStage", "labkit.spark.fast.daemon"}
+
+
+def command(profile: str, scratch: Path) -> str:
+    """The command, and the file of properties that it names."""
+    words = jvm._command(JAVA, scratch, jvm.PROFILES[profile], jvm.every_run("local[2]", scratch, 3))
+    return " ".join([*words, Path(words[words.index("--properties-file") + 1]).read_text()])
+
+
+@pytest.mark.parametrize(("profile", "has"), [("small", SMALL_ONLY), ("bulk", set()), ("cluster", SHORT_LIVED)])
+def test_no_setting_of_spark_for_small_runs_is_among_those_for_bulk_or_a_cluster(
+    profile: str, has: set[str], tmp_path: Path
+):
+    given = command(profile, tmp_path)
+    assert {name for name in SMALL_ONLY if name in given} == has
+
+
+def test_the_class_path_names_no_folder_of_the_run(tmp_path: Path):
+    words = jvm._command(JAVA, tmp_path, jvm.PROFILES["small"], jvm.every_run("local[2]", tmp_path, 3))
+    assert str(tmp_path) not in words[words.index("-cp") + 1]
+
+
+def test_an_archive_is_used_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jvm, "find_archive", lambda _: Path("/cache/classes.jsa"))
+    assert jvm.use_archive(JAVA)[0] == "-XX:SharedArchiveFile=/cache/classes.jsa"
+    monkeypatch.setattr(jvm, "find_archive", lambda _: None)
+    assert jvm.use_archive(JAVA) == []

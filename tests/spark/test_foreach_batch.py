@@ -13,6 +13,7 @@ from labkit.core.records import History, Observation, Reading
 from labkit.core.strategies import Strategy, orders
 from labkit.runs.counting import Totals, words
 from labkit.sinks.idempotent import IdempotentSink
+from labkit.spark import stopwatch
 from labkit.spark.adapters.data_source import SinkOptions
 from labkit.spark.adapters.foreach_batch import PARTICIPANTS, ForeachBatchAdapter, deal
 
@@ -97,3 +98,19 @@ def test_rows_are_dealt_in_order_and_to_no_empty_participant(rows: int):
     assert [row.offset for part in dealt for row in part] == list(range(rows))
     assert all(dealt)
     assert len(dealt) == min(rows, PARTICIPANTS)
+
+
+def test_a_stopwatch_writes_only_where_somebody_asked(tmp_path: Path):
+    watch = stopwatch.Stopwatch(tmp_path, 0)
+    with watch.phase("write"):
+        pass
+    watch.keep()
+    assert list(tmp_path.iterdir()) == []
+    stopwatch.ask(tmp_path)
+    watch.seconds.update({"write": 0.5})
+    watch.move(0.2, out_of="write", to="pre_commit")
+    watch.keep()
+    late = stopwatch.Stopwatch(tmp_path, 0)
+    late.seconds["commit"] = 0.1
+    late.keep()
+    assert stopwatch.read(tmp_path) == {0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}}
