@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from labkit.teach.hands_on.copying import ten_steps as ten_steps
     from labkit.teach.hands_on.kafka import kafka as kafka
     from labkit.teach.hands_on.postgres import postgres as postgres
+    from labkit.teach.hands_on.rebalance import rebalance as rebalance
     from labkit.teach.hands_on.shop import shop as shop
     from labkit.teach.hands_on.stopped import stopped_writers as stopped_writers
     from labkit.teach.machine import doctor as doctor
@@ -94,6 +95,7 @@ HOMES = {
     "labkit.teach.hands_on.copying": ("copy_topic", "ten_steps"),
     "labkit.teach.hands_on.kafka": ("kafka",),
     "labkit.teach.hands_on.postgres": ("postgres",),
+    "labkit.teach.hands_on.rebalance": ("rebalance",),
     "labkit.teach.hands_on.shop": ("shop",),
     "labkit.teach.hands_on.stopped": ("stopped_writers",),
     "labkit.teach.machine": ("doctor", "pieces", "spark"),

@@ -26,10 +26,11 @@ FOLDER = Path("build", "recorded")
 REAL = {
     *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "expected_wait"),
     *("kafka", "kill_engines", "matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink"),
-    *("seen_over_time", "shop", "spark", "stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
+    *("rebalance", "seen_over_time", "shop", "spark", "stopped_writers", "ten_steps", "totals"),
+    *("try_sink", "try_timeouts"),
 }
 """The functions of `lab` that start processes, or draw with a library that the browser lacks."""
-ON_KAFKA = {"copy_topic", "kill_engines", "shop", "stopped_writers", "ten_steps", "try_timeouts"}
+ON_KAFKA = {"copy_topic", "kill_engines", "rebalance", "shop", "stopped_writers", "ten_steps", "try_timeouts"}
 """Those that use Kafka though their names do not say so."""
 IMPORTED = re.compile(
     r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b|\bos\.link\b", re.MULTILINE

@@ -348,6 +348,39 @@ def _damaged(c: Chance) -> Iterator[Variant]:
     )
 
 
+def _fence(c: Chance) -> Iterator[Variant]:
+    """Yield variants of the exercise `09c-fence`: topics with gaps, owners whose generations grow by more than one."""
+    for name, owners, batch in (("two owners", 2, 3), ("three owners", 3, 2)):
+        generations = tuple(sorted(c.sample(range(1, 15), owners)))
+        topic = tuple(sorted(c.sample(range(c.randrange(2), 12), 4)))
+        yield v(name, topic=topic, generations=generations, batch=batch)
+    first = 10**6 + c.randrange(1_000)
+    yield v("the first records are deleted", topic=(first, first + 1, first + 3), generations=(3, 12), batch=2)
+    many = tuple(range(40 + c.randrange(9), 75))
+    sparse = tuple(sorted(c.sample(range(100, 1_000), 30)))
+    middle = sparse[c.randrange(10, 20)]
+    large = 10**9 + c.randrange(1_000)
+    requests = (
+        (0, 0, 1, many),
+        (4, many[20], 4, many),
+        (4, many[20] + 1, 4, many),
+        (4, many[-1], 5, many),
+        (4, many[-1] + 1, 5, many),
+        (4, many[3], 3, many),
+        (9, middle, 9, sparse),
+        (9, middle + 1, 10, sparse),
+        (10, middle, 9, sparse),
+        (9, middle, 100, ()),
+        (100, middle, 99, ()),
+        (large, 5, large, (3, 5, 8)),
+        (large, 5, large + 1, (3, 4)),
+        (large, 5, large - 1, (5,)),
+        (2, large, 2, (large - 1, large, large + 1)),
+        (2, large, 3, (large + 2,)),
+    )
+    yield v("long requests and large numbers", requests=requests)
+
+
 def _relay(c: Chance) -> Iterator[Variant]:
     names = c.sample(ORDERS, 3)
 
@@ -677,6 +710,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "09-visible": _visible,
     "09b-timeout": _timeout,
     "09b-demands": _demands,
+    "09c-fence": _fence,
     "09d-relay": _relay,
     "10-messages": _messages,
     "10-apply": _apply,

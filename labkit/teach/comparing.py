@@ -10,11 +10,11 @@ from labkit.core.words import nearest
 from labkit.runs.outcome import Outcome
 from labkit.sim.scenarios import Fact
 from labkit.teach.results import Search, Walk
-from labkit.teach.server_outcomes import CopyOutcome, ShopOutcome
+from labkit.teach.server_outcomes import CopyOutcome, RebalanceOutcome, ShopOutcome
 from labkit.view import verdict_parts
 from labkit.view.card import BAD, Cell, Tabled
 
-Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome
+Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome | RebalanceOutcome
 """What can be compared: runs, simulated runs, searches, and what was done by hand on a real server."""
 
 BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."

@@ -22,7 +22,7 @@ OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "P
 """The systems whose words the glossary gives next to its own: an entry's field and the column's heading for each."""
 
 
-WIDTH = 150
+WIDTH = 160
 """The line length, in characters, of the list of all words."""
 
 

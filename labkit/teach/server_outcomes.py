@@ -3,7 +3,9 @@
 The jobs themselves (`labkit.teach.hands_on`) need clients of Kafka and PostgreSQL; comparing their outcomes does not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from labkit.core.judge import Verdict
 from labkit.core.words import sentence
@@ -47,3 +49,32 @@ class ShopOutcome(OnCard):
 
     def card(self) -> Card:
         return verdict_card("Messages about orders", self.verdict)
+
+
+@dataclass(frozen=True)
+class RebalanceOutcome(OnCard):
+    """The result of `lab.rebalance` for one program: who charged which order, in order, and the verdict on that."""
+
+    verdict: Verdict
+    charges: Sequence[tuple[str, int]]
+    """The consumer (`A` or `B`) and the number of the order of each charge, in the order in which they were made."""
+    ends: tuple[str, str]
+    """How A and B ended: the type of their error, `signal 9`, or an empty text."""
+    offset: int | None
+    """The offset that the group has committed in the end; None if it has committed none."""
+
+    @property
+    def charged(self) -> str:
+        """Who charged which orders, as text, such as `A 0 1 2, then B 1 2 3`."""
+        turns = groupby(self.charges, key=lambda charge: charge[0])
+        return ", then ".join(f"{who} {' '.join(str(order) for _, order in of)}" for who, of in turns) or "nothing"
+
+    def __str__(self) -> str:
+        return " ".join(self._notes())
+
+    def _notes(self) -> Sequence[str]:
+        ends = [f"{who} ended with {end}." for who, end in zip("AB", self.ends, strict=True) if end]
+        return [f"Charged: {self.charged}.", *ends, f"The group's offset is {self.offset}."]
+
+    def card(self) -> Card:
+        return verdict_card("Two consumers of a group", self.verdict, *self._notes())

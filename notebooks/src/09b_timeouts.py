@@ -432,4 +432,4 @@ lab.check("09b-demands")
 # starts, how often the broker looks) and
 # [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
 #
-# Next: [09d, who tells the warehouse?](09d_outbox.ipynb)
+# Next: [09c, who owns a partition?](09c_groups.ipynb)

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Who tells the warehouse?
 #
-# > **Ticket 13** (invented). *From the warehouse:* "Order B was paid on Tuesday, and nobody told us. On Thursday we
+# > **Ticket 14** (invented). *From the warehouse:* "Order B was paid on Tuesday, and nobody told us. On Thursday we
 # > packed an order that is not in your database at all. Your logs show two restarts and no error. Do you send us
 # > messages, or guesses?"
 #
@@ -376,7 +376,7 @@ lab.check("09d-relay")
 #
 # ## Closing the ticket
 #
-# > **Ticket 13, closed.** Both were guesses. The service committed first, and a restart between its two writes lost B's message. On
+# > **Ticket 14, closed.** Both were guesses. The service committed first, and a restart between its two writes lost B's message. On
 # > Wednesday somebody had "repaired" that by publishing first, so the next restart made up an order. Now the message is a row in the transaction of
 # > the order, a relay publishes it and marks it afterwards, and the warehouse drops ids that it has seen. B was sent by hand.
 #

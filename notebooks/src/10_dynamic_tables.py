@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does a query answer that never ends?
 #
-# > **Ticket 14** (invented). *From the auditors:* "Credits minus debits must be 0, always. Your page showed 10 for a
+# > **Ticket 15** (invented). *From the auditors:* "Credits minus debits must be 0, always. Your page showed 10 for a
 # > second. Which failure was that?" There was none: no crash, no restart, no lost record.
 #
 # The page adds up the answers of two queries that never end. What does such a query answer, and how does it tell others
@@ -491,7 +491,7 @@ lab.check("10-prefix")
 #
 # ## Closing the ticket
 #
-# > **Ticket 14, closed.** Both queries were right, each for its own moment, and their difference belonged to no moment.
+# > **Ticket 15, closed.** Both queries were right, each for its own moment, and their difference belonged to no moment.
 # > The page now reads one query that changes both sides in one transaction. We also looked at what would have shown the
 # > same numbers for longer: a lost retraction, and a row dropped by the watermark.
 #

@@ -112,6 +112,7 @@ def test_notebooks_import_the_lab_with_the_base_and_ipython_alone(tmp_path: Path
         "kafka",
         "panel",
         "postgres",
+        "rebalance",
         "shop",
         "stopped_writers",
         "ten_steps",

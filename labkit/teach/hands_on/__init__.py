@@ -2,6 +2,7 @@
 
     lab.postgres()    sessions that run SQL and show the result
     lab.kafka()       topics, and the records that a reader at each isolation level gets
+    lab.rebalance()   consumers of one group that are stopped, slow, or killed
     lab.shop()        programs that write into both, and are killed in between
     lab.said(...)     several answers of servers on one card
 

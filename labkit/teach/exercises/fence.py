@@ -1,0 +1,161 @@
+"""The exercise of notebook 09c: the rule by which a store answers the consumers of a partition, old and new ones.
+
+The judge takes every run of a few requests: each owner may announce itself, send records for the first time or again,
+also together with later ones, and come back when a newer owner was there.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import ask_each
+
+FENCED = "fenced"
+
+
+class Request(NamedTuple):
+    """A request to a store of rows, the state in which it arrives, and the requests before it."""
+
+    newest: int
+    """The newest generation of the consumer group from which the store has accepted a request."""
+    following: int
+    """The offset after the last stored row."""
+    generation: int
+    offsets: Sequence[int]
+    story: Sequence[str] = ()
+
+    @property
+    def text(self) -> str:
+        return f"generation {self.generation} sends {shown(list(self.offsets))}"
+
+
+class Stored(NamedTuple):
+    """What a store of rows has after a request: the newest generation, the following offset, the accepted offsets."""
+
+    newest: int
+    following: int
+    accepted: list[int]
+
+
+def judge_admit(answer: Answer, variant: Variant) -> Finding:
+    """Judge a learner's rule for the requests to a partitioned store, by every request that can arrive in a run.
+
+    `variant` has either the `topic` (the offsets of its records), the `generations` of the owners, and `batch`, the
+    largest number of records in a request; or `requests`, each with the arguments of one call.
+    """
+    ask = Asker(answer, "admit")
+    parameters = dict(variant.parameters)
+    if "requests" in parameters:
+        requests = [Request(*each) for each in parameters["requests"]]
+    else:
+        requests = list(_requests(parameters["topic"], parameters["generations"], parameters["batch"]))
+    cases = ask.announced(requests, _arguments)
+    return ask_each(ask, cases, lambda request: _wrong(ask, request), "It answers {} requests as it should")
+
+
+def _arguments(request: Request) -> tuple[Plain, ...]:
+    return request.newest, request.following, request.generation, list(request.offsets)
+
+
+def _right(request: Request) -> Stored | None:
+    """Return what the store has after a request, and the offsets that it accepts; None if it fences the request."""
+    if request.generation < request.newest:
+        return None
+    new = [offset for offset in request.offsets if offset >= request.following]
+    return Stored(request.generation, max([request.following, *(offset + 1 for offset in new)]), new)
+
+
+def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
+    """Yield every request that can arrive in a run, each with a shortest story."""
+    todo = deque[tuple[int, int, tuple[str, ...]]]([(0, 0, ())])
+    seen = {(0, 0)}
+    while todo:
+        newest, following, story = todo.popleft()
+        stored = sum(offset < following for offset in topic)
+        slices = {tuple(topic[first : first + size]) for first in range(stored + 1) for size in range(batch + 1)}
+        for generation in generations:
+            for offsets in sorted(slices):
+                request = Request(newest, following, generation, offsets, story)
+                yield request
+                right = _right(request)
+                if right is not None and right[:2] not in seen:
+                    seen.add(right[:2])
+                    todo.append((*right[:2], (*story, request.text)))
+
+
+def _wrong(ask: Asker, request: Request) -> Finding | None:
+    arguments = _arguments(request)
+    value, statement = ask(*arguments), ask.with_answer(*arguments)
+    if request.story:
+        statement = f"After {', '.join(request.story[-5:])}: {statement}"
+    answer = _read(value)
+    if answer is None and value != FENCED:
+        raise Unusable(
+            f'{statement}; return "fenced", or a list of the newest generation, the following offset and the list of '
+            "the accepted offsets."
+        )
+    right = _right(request)
+    if answer == right:
+        return None
+    expected = shown(FENCED if right is None else [right.newest, right.following, [*right.accepted]])
+    if right is None:
+        observed = f"Generation {request.newest} was here, so generation {request.generation} owns nothing any more."
+        general = "A request of an older generation is not fenced."
+    elif answer is None:
+        observed = f"No newer generation than {request.generation} was here: its owner must not be refused."
+        general = "The owner of the partition is refused."
+    else:
+        observed, general = _accepted(request, answer, right) or _state(answer, right)
+    return Finding(False, f"{statement}. {observed}", statement, expected, general=general)
+
+
+def _read(value: Plain) -> Stored | None:
+    """Return an answer of three parts, or None if it is something else."""
+    if type(value) is not list or len(value) != 3 or any(type(each) is not int for each in value[:2]):
+        return None
+    accepted = value[2]
+    if type(accepted) is not list or any(type(each) is not int for each in accepted):
+        return None
+    return Stored(int(str(value[0])), int(str(value[1])), [int(str(each)) for each in accepted])
+
+
+def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
+    """Return a message on the first wrong offset among the accepted ones, and one without details; None without one."""
+    for offset in answer.accepted:
+        if offset not in request.offsets:
+            return f"Offset {offset} is not in the request.", "An offset is accepted that was not sent."
+        if offset < request.following:
+            return (
+                f"The store has the row of offset {offset} already, so the order is charged twice.",
+                "An offset is accepted that is stored already.",
+            )
+    for offset in right.accepted:
+        if offset not in answer.accepted:
+            return (
+                f"Offset {offset} is new, and its row is lost: its sender takes it for stored.",
+                "A new offset is not accepted.",
+            )
+    if answer.accepted != right.accepted:
+        return "Each accepted offset is there once, in order.", "The accepted offsets are not in order, or come twice."
+    return None
+
+
+def _state(answer: Stored, right: Stored) -> tuple[str, str]:
+    """Return a message on a wrong generation or a wrong following offset, and one without details."""
+    if answer.newest != right.newest:
+        return (
+            f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",
+            "The newest generation is wrong after a request.",
+        )
+    return f"The following offset is {right.following} now.", "The following offset is wrong after a request."
+
+
+JUDGES = {
+    "09c-fence": by(
+        judge_admit,
+        variant("two owners", topic=(0, 1, 2, 3), generations=(1, 2), batch=3),
+        variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
+    )
+}

@@ -1,0 +1,173 @@
+"""Two consumers of one Kafka group, of which the first is stopped, slow, or killed: real processes and real signals.
+
+    charges      the effects, in order: who charged the customer of which order
+    progress     one row for the partition: the newest generation that wrote, and the order that follows
+    seen         the ids that a receiver remembers
+
+Each call has a topic with nine orders in one partition, and tables in PostgreSQL, for each program that it runs.
+"""
+
+import inspect
+import subprocess
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from functools import partial
+from typing import Any
+
+import msgspec
+import psycopg
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
+from psycopg import sql
+
+from labkit.core.arguments import takes
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.host.processes.own_python import own_python
+from labkit.host.servers.postgres_connection import connect
+from labkit.stores.kafka.group import Group
+from labkit.teach.hands_on.kafka import Topic, kafka
+from labkit.teach.hands_on.postgres import postgres
+from labkit.teach.hands_on.rebalance_process import NEVER, Ended, Fault, Task, connected
+from labkit.teach.server_outcomes import RebalanceOutcome
+
+ORDERS = 9
+"""The number of orders in the topic, from 0 on; an order's number is its offset."""
+GROUP = "payments"
+SESSION = 3_000
+"""`session.timeout.ms` of the consumers in milliseconds, unless the broker demands more."""
+TABLES = (
+    "CREATE TABLE charges (place serial, who text, id int)",
+    "CREATE TABLE progress (generation int, following int)",
+    "INSERT INTO progress VALUES (0, 0)",
+    "CREATE TABLE seen (id int PRIMARY KEY, at timestamptz DEFAULT clock_timestamp(), place serial)",
+)
+
+
+@takes("lab.rebalance(commit_after, stop='charged 4')")
+def rebalance(
+    *programs: Callable[..., object],
+    stop: str = "",
+    slow: str = "",
+    kill: str = "",
+    longer: float = 0,
+    each: Mapping[str, str] | None = None,
+) -> dict[str, RebalanceOutcome]:
+    """Run each program as two consumers of one Kafka group, disturb the first one, and judge what both have done.
+
+    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). At the moment that `stop`
+    names, such as `"charged 4"`, the first consumer, A, is suspended by SIGSTOP; with `slow` it stays in that call
+    instead, and with `kill` it dies by SIGKILL. Then B joins the group, takes over and ends; after `longer` more
+    seconds A goes on. With `each`, one program runs once with each of these texts as its second argument. Returns the
+    outcomes by the names of the programs or texts, all of which run at the same time. Raises `InvalidInput` if A never
+    comes to that moment, and `JobFailed` if a consumer fails before.
+    """
+    chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
+    if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
+        raise InvalidInput(
+            "lab.rebalance() needs programs, or one program with each, and one of stop, slow and kill, as in "
+            "lab.rebalance(commit_after, stop='charged 4')."
+        )
+    sources = [(_checked(program), _source(program)) for program in programs]
+    runs = [(name, argument) for name, argument in each.items()] if each else [(name, None) for name, _ in sources]
+    if len({name for name, _ in runs}) < len(runs):
+        raise InvalidInput("lab.rebalance(): two programs have the same name; give each function its own.")
+    database, broker = postgres(), kafka()
+    session, (fault, moment) = max(SESSION, _least_session(broker.address)), chosen[0]
+    tasks, topics = list[Task](), list[Topic]()
+    for number, (_, argument) in enumerate(runs):
+        program, source = sources[0] if each else sources[number]
+        topics.append(topic := broker.topic())
+        schema = f"{database.name}_{number}"
+        task = Task(
+            broker.address, topic.name, f"{topic.name}.{GROUP}", ORDERS, database.address, schema, source, program,
+            argument, session, fault, moment, longer,
+        )  # fmt: skip
+        _prepare(task)
+        database.at_clean(partial(_drop, database.address, schema))
+        tasks.append(task)
+    found = zip(runs, tasks, topics, _carried_out(tasks), strict=True)
+    return {name: _outcome(name, task, topic, ended) for (name, _), task, topic, ended in found}
+
+
+def _least_session(address: str) -> int:
+    """Return the least session timeout that the broker allows, in milliseconds."""
+    with closing(KafkaAdminClient(bootstrap_servers=address)) as admin:
+        brokers = [str(broker["broker_id"]) for broker in admin.describe_cluster()["brokers"]]
+        resource = ConfigResource(ConfigResourceType.BROKER, brokers[0])
+        settings = admin.describe_configs([resource], config_filter="all")["broker"][brokers[0]]
+    return int(settings["group.min.session.timeout.ms"]["value"])
+
+
+def _prepare(task: Task) -> None:
+    """Create the tables of a task, and write its orders into its topic."""
+    with closing(connect(task.postgres)) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(task.schema)))
+    with closing(connected(task)) as connection:
+        for statement in TABLES:
+            connection.execute(statement.encode())
+    with closing(KafkaProducer(bootstrap_servers=task.broker, acks="all")) as producer:
+        for order in range(ORDERS):
+            producer.send(task.topic, f"order {order}".encode())
+        producer.flush()
+
+
+def _carried_out(tasks: Sequence[Task]) -> list[Ended]:
+    words = own_python("-m", "labkit.teach.hands_on.rebalance_process")
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(msgspec.json.encode(tasks) + b"\n")
+            process.stdin.flush()
+            answer = process.stdout.read()
+        finally:
+            process.stdin.close()  # the order to kill every consumer that is left
+    try:
+        return msgspec.json.decode(answer, type=list[Ended])
+    except msgspec.DecodeError:
+        raise JobFailed("The process that runs the consumers ended without an answer; run the cell again.") from None
+
+
+def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutcome:
+    if ended.problem == NEVER:
+        moments = ", ".join(map(repr, dict.fromkeys(ended.moments))) or "none"
+        raise InvalidInput(f"{name} never came to {task.moment!r}; it passed: {moments}.")
+    if problem := ended.problem or (f"B ended with {ended.second}" if ended.second else ""):
+        raise JobFailed(
+            f"{name}: {problem}. Its processes have only this function, so define all it uses in it; otherwise run the "
+            "cell again."
+        )
+    with closing(connected(task)) as connection:
+        found = connection.execute(b"SELECT who, id FROM charges ORDER BY place").fetchall()
+    charges = [(str(who), int(order)) for who, order in found]
+    due = [Record(order, "account", order + 1) for order in range(ORDERS)]
+    rows = [Observation(order, "account", order + 1, 0, 1) for _, order in charges]
+    return RebalanceOutcome(
+        judge(due, History([*rows, Reading("end")])), charges, (ended.first, ended.second),
+        Group(topic.store.topic, GROUP).offset(),
+    )  # fmt: skip
+
+
+def _drop(address: str, schema: str) -> None:
+    with suppress(psycopg.Error), psycopg.connect(address) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+def _checked(program: Any) -> str:
+    if not inspect.isfunction(program) or program.__name__ == "<lambda>":
+        raise InvalidInput(
+            "lab.rebalance() needs functions that you have defined with def, as in lab.rebalance(commit_after, ...)."
+        )
+    return program.__name__
+
+
+def _source(program: Callable[..., object]) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(program))
+    except (OSError, TypeError):
+        raise InvalidInput(f"lab.rebalance() cannot read the source of {program.__name__[:40]}.") from None

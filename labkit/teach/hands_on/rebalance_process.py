@@ -1,0 +1,285 @@
+"""Run two consumers of one Kafka group as real processes, and stop or kill the first one at a named moment.
+
+    python -m labkit.teach.hands_on.rebalance_process
+
+reads a list of `Task` as one line from standard input, carries all of them out at the same time, and prints a list of
+`Ended`. Closing that input is the order to end: then, or if the asking process dies, all consumers are killed, also
+those that are stopped.
+"""
+
+import math
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaTimeoutError
+from psycopg import sql
+
+from labkit.host.servers.postgres_connection import Connection, connect
+from labkit.stores.kafka.reader import PARTITION
+
+PATIENCE = 90.0
+"""The number of seconds that all consumers together may take."""
+ANSWER = 10_000
+"""The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
+NEVER = "never"
+"""The problem of a run in which the first consumer ended without an error and without passing its moment."""
+BATCH = 3
+"""`max.poll.records`: the largest number of records that one poll returns."""
+
+
+class Fault(StrEnum):
+    """The fault of the first consumer: SIGKILL, SIGSTOP until its successor is done, or a call that takes as long."""
+
+    KILL = "kill"
+    STOP = "stop"
+    SLOW = "slow"
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A learner's consumer to run twice in one group, the servers that it uses, and the fault of the first one."""
+
+    broker: str
+    topic: str
+    group: str
+    records: int
+    """The number of records in the topic; a consumer is done when it is assigned the partition and has read them."""
+    postgres: str
+    schema: str
+    source: str
+    name: str
+    """The name of the function that `source` defines."""
+    argument: str | None
+    """The second argument of the function; None if it has none."""
+    session: int
+    """`session.timeout.ms` of the consumers; `max.poll.interval.ms` is a second longer."""
+    fault: Fault
+    moment: str
+    longer: float
+    """The seconds that a stopped or slow first consumer goes on to be so when the second one has ended."""
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How both consumers ended: the type of their error, `signal 9`, or an empty text; and what the first one passed.
+
+    `problem` says why the run shows nothing: the first consumer did not reach its moment, or a consumer was too late.
+    """
+
+    first: str
+    second: str
+    moments: Sequence[str]
+    problem: str = ""
+
+
+class Worker:
+    """A consumer that a learner's program receives: one member of a Kafka consumer group, and a database."""
+
+    def __init__(self, task: Task, name: str, at: Callable[[str], None]) -> None:
+        self.name, self._task, self._at = name, task, at
+        self._partition = TopicPartition(task.topic, PARTITION)
+        self._consumer: Any = None
+        self.generation = -1
+        """The group's generation in which the last records were polled."""
+        self.db = connected(task)
+        """A connection of psycopg; every statement commits by itself, except in `with worker.db.transaction():`."""
+
+    def join(self, **settings: Any) -> None:
+        """Create the consumer with kafka-python's settings, such as `enable_auto_commit=True`, and subscribe."""
+        chosen = {
+            "enable_auto_commit": False, "session_timeout_ms": self._task.session,
+            "max_poll_interval_ms": self._task.session + 1_000, "heartbeat_interval_ms": self._task.session // 6,
+        }  # fmt: skip
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=self._task.broker, group_id=self._task.group, client_id=self.name,
+            auto_offset_reset="earliest", max_poll_records=BATCH, **{**chosen, **settings},
+        )  # fmt: skip
+        self._consumer.subscribe([self._task.topic])
+
+    def poll(self) -> list[int]:
+        """Return the numbers of the next orders, at most three, and an empty list if this member has read all."""
+        while True:
+            found = self._consumer.poll(timeout_ms=200)
+            orders = [record.offset for records in found.values() for record in records]
+            if orders:
+                self.generation = self._consumer.group_metadata().generation_id
+                self._at(f"polled {orders[0]}")
+                return orders
+            with suppress(KafkaTimeoutError):  # its position is not known yet
+                mine = self._partition in self._consumer.assignment()
+                if mine and (self._consumer.position(self._partition, timeout_ms=1_000) or 0) >= self._task.records:
+                    return []
+
+    def commit(self) -> None:
+        """Commit the offset after the polled orders for the group, and wait for Kafka's answer.
+
+        Raises `CommitFailedError` if this consumer is no member of the group's generation any more.
+        """
+        self._consumer.commit(timeout_ms=ANSWER)
+
+    def charge(self, order: int) -> None:
+        """Charge the customer of an order: insert a row into the table `charges`."""
+        self.db.execute("INSERT INTO charges (who, id) VALUES (%s, %s)", [self.name, order])
+        self._at(f"charged {order}")
+
+    def at(self, moment: str) -> None:
+        """Name a moment, at which the first consumer can be killed or stopped."""
+        self._at(moment)
+
+    def close(self) -> None:
+        """Leave the group, with a last commit if auto commit is on, and close the database's connection."""
+        if self._consumer is not None:
+            self._consumer.close(timeout_ms=ANSWER)
+        self.db.close()
+
+
+def connected(task: Task) -> Connection:
+    """Connect to the tables of a task in autocommit mode."""
+    connection = connect(task.postgres)
+    connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(task.schema)))
+    return connection
+
+
+class _Process:
+    """A consumer in a forked process, with a pipe of what it says and a pipe on which it waits."""
+
+    def __init__(self, task: Task, name: str, moment: str) -> None:
+        self.lines: list[str] = []
+        self.status: int | None = None
+        self._rest = b""
+        told, self._go = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(told[0])
+            os.close(self._go[1])
+            os._exit(_run(task, name, moment, told[1], self._go[0]))
+        os.close(told[1])
+        os.close(self._go[0])
+        self.pipe = told[0]
+
+    def go_on(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+        with suppress(BrokenPipeError):
+            os.write(self._go[1], b".")
+
+    def kill(self) -> None:
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)  # which ends a stopped process, too
+
+    def hear(self) -> None:
+        """Take in what the process has said, and its end."""
+        piece = os.read(self.pipe, 65_536)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        self.lines += [line.decode(errors="replace") for line in lines]
+        if not piece:
+            _, self.status = os.waitpid(self.pid, 0)
+            os.close(self.pipe)
+            os.close(self._go[1])
+
+    @property
+    def end(self) -> str:
+        if self.status is not None and os.WIFSIGNALED(self.status):
+            return f"signal {os.WTERMSIG(self.status)}"
+        return next((line[6:] for line in self.lines if line.startswith("error ")), "")
+
+    @property
+    def moments(self) -> list[str]:
+        return [line[3:] for line in self.lines if line.startswith("at ")]
+
+
+class _Pair:
+    """The two consumers of a task; `react` starts the second one, and lets the first one go on, when it is time."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.first = task, _Process(task, "A", task.moment)
+        self.second: _Process | None = None
+        self._due: float | None = None
+
+    @property
+    def processes(self) -> list[_Process]:
+        return [each for each in (self.first, self.second) if each is not None and each.status is None]
+
+    def react(self) -> None:
+        if self.second is None and self.task.moment in self.first.moments:
+            if self.task.fault == Fault.KILL:
+                self.first.kill()
+            elif self.task.fault == Fault.STOP:
+                os.kill(self.first.pid, signal.SIGSTOP)
+            self.second = _Process(self.task, "B", "")
+        if self.second is not None and self.second.status is not None and self._due is None:
+            self._due = time.monotonic() + self.task.longer
+        if self._due is not None and time.monotonic() >= self._due and self.first.status is None:
+            self._due = math.inf
+            self.first.go_on()
+
+    def ended(self, *, late: bool) -> Ended:
+        problem = ""
+        if late:
+            who = "A" if self.first.status is None else "B"
+            last = (self.second or self.first if who == "B" else self.first).moments[-1:]
+            problem = f"{who} did not end within {PATIENCE:g} s after {''.join(last) or 'its start'!r}"
+        elif self.second is None:
+            problem = f"A ended with {self.first.end}" if self.first.end else NEVER
+        return Ended(self.first.end, "" if self.second is None else self.second.end, self.first.moments, problem)
+
+
+def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
+    def tell(line: str) -> None:
+        os.write(telling, f"{line.splitlines()[0]}\n".encode())
+
+    def at(here: str) -> None:
+        tell(f"at {here}")
+        if moment and here == moment:
+            os.read(waiting, 1)  # the supervisor stops or kills this process now, or lets it wait
+
+    try:
+        namespace: dict[str, Any] = {"__name__": "worker"}
+        exec(compile(task.source, "<program>", "exec"), namespace)  # noqa: S102  # the learner's own program
+        with closing(Worker(task, name, at)) as worker:
+            namespace[task.name](worker, *([] if task.argument is None else [task.argument]))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a program raises is what is to be told
+        with suppress(OSError):
+            tell(f"error {type(error).__name__}")
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Carry out the tasks of the first line of standard input, and print how each ended as JSON."""
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what a program prints must not come into the answer
+    line = b""
+    while not line.endswith(b"\n"):
+        if not (piece := os.read(0, 65_536)):
+            return
+        line += piece
+    pairs = [_Pair(task) for task in msgspec.json.decode(line, type=list[Task])]
+    deadline, late = time.monotonic() + PATIENCE, False
+    try:
+        while running := {each.pipe: each for pair in pairs for each in pair.processes}:
+            ready, _, _ = select.select([0, *running], [], [], 0.1)
+            if 0 in ready and not os.read(0, 1):
+                return
+            for pipe in running.keys() & set(ready):
+                running[pipe].hear()
+            for pair in pairs:
+                pair.react()
+            if time.monotonic() > deadline:
+                late = True
+                break
+    finally:
+        for pair in pairs:
+            for each in pair.processes:
+                each.kill()
+    with os.fdopen(channel, "wb") as output:
+        output.write(msgspec.json.encode([pair.ended(late=late and bool(pair.processes)) for pair in pairs]))
+
+
+if __name__ == "__main__":
+    main()

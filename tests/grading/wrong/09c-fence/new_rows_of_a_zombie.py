@@ -1,0 +1,7 @@
+# misconception: an old owner's new records do no harm
+# says: Generation 2 was here, so generation 1 owns nothing any more
+def admit(newest, following, generation, offsets):
+    accepted = [offset for offset in offsets if offset >= following]
+    if generation < newest and not accepted:
+        return "fenced"
+    return [max(newest, generation), accepted[-1] + 1 if accepted else following, accepted]
