@@ -69,9 +69,6 @@ class RebalanceOutcome(OnCard):
         turns = groupby(self.charges, key=lambda charge: charge[0])
         return ", then ".join(f"{who} {' '.join(str(order) for _, order in of)}" for who, of in turns) or "nothing"
 
-    def __str__(self) -> str:
-        return " ".join(self._notes())
-
     def _notes(self) -> Sequence[str]:
         ends = [f"{who} ended with {end}." for who, end in zip("AB", self.ends, strict=True) if end]
         return [f"Charged: {self.charged}.", *ends, f"The group's offset is {self.offset}."]

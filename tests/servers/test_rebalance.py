@@ -15,7 +15,7 @@ from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.judge import Guarantee
 from labkit.host import addresses
-from labkit.teach.hands_on import postgres as by_hand
+from labkit.teach.hands_on.postgres import postgres as by_hand
 
 
 @pytest.fixture(scope="module", autouse=True)
