@@ -27,7 +27,7 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.host.processes.own_python import own_python
 from labkit.host.servers.postgres_connection import connect
-from labkit.stores.kafka.group import Group
+from labkit.stores.kafka.topic import Group
 from labkit.teach.hands_on.kafka import Topic, kafka
 from labkit.teach.hands_on.postgres import postgres
 from labkit.teach.hands_on.rebalance_process import NEVER, Ended, Fault, Task, connected
