@@ -8,16 +8,19 @@ under a supervisor like the others. The archive gets its final name by one renam
 makes it holds a lock, so that no other repeats the work, and deletes the unfinished file of a killed one.
 """
 
+import fcntl
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.core.words import telling_line
-from labkit.host import durable
 from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
 from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
@@ -72,6 +75,20 @@ def _last_words(log: Path) -> str:
     return telling_line(text) or "it printed nothing"
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        # A killed process releases the lock, and the next one removes its unfinished file.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for left in folder.glob("*.part"):
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def write_archive(scratch: Path, *, anew: bool) -> None:
     """Write the class-data archive, unless another process has just done so. This runs in a driver that was started
     only for this purpose.
@@ -80,11 +97,7 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
     path = archive_path(java)
     if path is None:
         raise ServiceUnavailable("there is no cache folder, because neither HOME nor XDG_CACHE_HOME is set")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with durable.locked(path.parent):
-        # A killed process releases the lock, and the next one removes its unfinished file.
-        for left in path.parent.glob("*.part"):
-            left.unlink(missing_ok=True)
+    with _alone(path.parent):
         if find_archive(java) is not None and not anew:
             return
         unfinished = path.with_suffix(".part")
