@@ -1,5 +1,5 @@
 # misconception: a request whose first record is stored is a repeat as a whole
-# says: is new, and its row is lost
+# says: answered [1, 1, []]. Offset 1 is new
 def admit(newest, following, generation, offsets):
     if generation < newest:
         return "fenced"

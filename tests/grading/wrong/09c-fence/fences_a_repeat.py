@@ -1,5 +1,5 @@
 # misconception: who sends only what is stored must be a zombie
-# says: answered 'fenced'. No newer generation than 1 was here
+# says: admit(1, 1, 1, [0]) answered 'fenced'
 def admit(newest, following, generation, offsets):
     accepted = [offset for offset in offsets if offset >= following]
     if generation < newest or (offsets and not accepted):

@@ -1,5 +1,5 @@
 # misconception: offsets have no gaps, so a request that skips one is wrong
-# says: admit(2, 2, 2, [4]) answered 'fenced'
+# says: admit(2, 2, 2, [1, 4]) answered 'fenced'
 def admit(newest, following, generation, offsets):
     if generation < newest:
         return "fenced"

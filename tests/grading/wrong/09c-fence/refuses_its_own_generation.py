@@ -1,5 +1,5 @@
 # misconception: each request needs a newer generation than the one before
-# says: its owner must not be refused
+# says: admit(1, 0, 1, []) answered 'fenced'
 def admit(newest, following, generation, offsets):
     if generation <= newest:
         return "fenced"

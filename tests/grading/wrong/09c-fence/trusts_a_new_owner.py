@@ -1,5 +1,5 @@
 # misconception: a new owner knows where to go on, so its first records are new
-# says: admit(1, 1, 2, [0]) answered [2, 1, [0]]
+# says: admit(1, 1, 2, []) answered [2, 0, []]
 def admit(newest, following, generation, offsets):
     if generation < newest:
         return "fenced"
