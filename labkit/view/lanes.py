@@ -10,7 +10,7 @@ from typing import NamedTuple
 from labkit.view.measure import width
 from labkit.view.scene import Kind
 from labkit.view.signs import LOOKS, signed
-from labkit.view.svg import CLASSES, ICONS, document, number, words
+from labkit.view.svg import KINDS, document, number, words
 
 LEFT, BOX, GAP, HIGH, ROW = 246, 140, 24, 52, 92
 """Pixels: the width of the names, the width of a box, the gap between boxes, and the height of a box and of a row."""
@@ -90,11 +90,11 @@ def _lane(lane: Lane, top: float) -> Iterator[str]:
 
 
 def _box(stage: Stage, left: float, top: float) -> str:
-    kind = CLASSES[Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.VOLATILE]
+    kind = KINDS[Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.VOLATILE].css
     thick = ' style="stroke-width:3.5"' if stage.decides else ""
     frame = f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}" height="{HIGH}" rx="6"{thick}/>'
     sign = Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
-    icon = f'<path class="i" d="{ICONS[sign]}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
+    icon = f'<path class="i" d="{KINDS[sign].icon}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
     label = words(left + 26, top + 18, stage.label, style="font-weight:bold")
     return f"{frame}{icon}{label}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
 

@@ -194,15 +194,9 @@ KEY_HELP: Sequence[tuple[str, str]] = (
 )
 """The keys on the keyboard that every player understands, with their help texts."""
 
+_OPERATOR = "somebody interferes: deletes, restores, cancels"
 LIVE_KEY_HELP: Sequence[tuple[str, str]] = (
-    ("c", "crash"),
-    ("r", "restart"),
-    ("d", "drop"),
-    ("u", "duplicate"),
-    ("y", "delay"),
-    ("o", "reorder"),
-    ("t", "timeout"),
-    ("i", "somebody interferes: deletes, restores, cancels"),
+    *((key, _OPERATOR if event is Event.OPERATOR else event.value) for key, event in FAULT_KEYS.items()),
     ("z", "undo"),
     ("x", "redo"),
 )

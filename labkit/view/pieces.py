@@ -8,7 +8,7 @@ from typing import NamedTuple
 from labkit.core.words import columns
 from labkit.view.card import Shown
 from labkit.view.scene import Kind
-from labkit.view.svg import CLASSES, ICONS, document, words
+from labkit.view.svg import KINDS, document, icon, words
 
 
 class Piece(NamedTuple):
@@ -75,13 +75,12 @@ KEPT = {
 
 
 def _box(piece: Piece) -> str:
-    frame = f'<rect x="{piece.x}" y="{piece.y}" width="{WIDE}" height="{HIGH}" rx="8" class="{CLASSES[piece.kind]}"/>'
-    sign = f'<path transform="translate({piece.x + 10} {piece.y + 13})" d="{ICONS[piece.kind]}" class="i"/>'
+    frame = f'<rect x="{piece.x}" y="{piece.y}" width="{WIDE}" height="{HIGH}" rx="8" class="{KINDS[piece.kind].css}"/>'
+    sign = icon(piece.x + 10, piece.y + 13, KINDS[piece.kind].icon)
     lines = "".join(words(piece.x + 12, piece.y + 50 + 18 * number, line) for number, line in enumerate(piece.does))
     return frame + sign + words(piece.x + 28, piece.y + 24, piece.name, "h") + lines
 
 
 def _key(kind: Kind, x: int, y: int, text: str) -> str:
-    frame = f'<rect x="{x}" y="{y}" width="26" height="20" rx="5" class="{CLASSES[kind]}"/>'
-    sign = f'<path transform="translate({x + 7} {y + 4})" d="{ICONS[kind]}" class="i"/>'
-    return frame + sign + words(x + 34, y + 14, text, "s")
+    frame = f'<rect x="{x}" y="{y}" width="26" height="20" rx="5" class="{KINDS[kind].css}"/>'
+    return frame + icon(x + 7, y + 4, KINDS[kind].icon) + words(x + 34, y + 14, text, "s")

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from html import escape
 from itertools import chain
+from typing import NamedTuple
 
 from labkit.view.assets import asset
 from labkit.view.layout import (
@@ -33,38 +34,45 @@ from labkit.view.layout import (
 from labkit.view.measure import width
 from labkit.view.scene import KEYS, Box, Channel, Kind, Mark, Row, Scene, Shape, Token
 
-CLASSES = {
-    Kind.DURABLE: "du",
-    Kind.VOLATILE: "vo",
-    Kind.OPEN: "op",
-    Kind.PREPARED: "pr",
-    Kind.COMMITTED: "co",
-    Kind.ABORTED: "ab",
-    Kind.VISIBLE: "vi",
-}
-ICONS = {
-    Kind.DURABLE: "M0 0h9l3 3v9h-12zM3 0v4h5v-4M3 12v-5h6v5",
-    Kind.VOLATILE: "M7 0l-5 7h4l-2 6 6-8h-4l2-5z",
-    Kind.OPEN: "M1 12l1-4 7-7 3 3-7 7zM7 3l3 3",
-    Kind.PREPARED: "M1 0h10M1 12h10M2 0c0 6 8 6 8 12M10 0c0 6-8 6-8 12",
-    Kind.COMMITTED: "M1 7l4 4 7-10",
-    Kind.ABORTED: "M1 1l10 10M11 1l-10 10",
-    Kind.VISIBLE: "M0 6c3-6 9-6 12 0-3 6-9 6-12 0zM6 4a2 2 0 1 0 .1 0",
-}
-"""The icon of each kind of row, as SVG paths of twelve pixels, so that no reader depends on colour."""
 
-MARKS = {
-    Mark.DOWN: "M1 1l8 8M9 1l-8 8",
-    Mark.IN_DOUBT: "M2 3c0-4 6-4 6 0 0 2-3 2-3 4M5 9v.5",
-    Mark.LOCKED: "M1 4h8v6h-8zM3 4v-2c0-3 4-3 4 0v2",
-    Mark.BLOCKED: "M3 1v8M7 1v8",
-    Mark.ENDED: "M1 1h8v8h-8z",
+class Look(NamedTuple):
+    """How a kind of row is drawn: its CSS class, its icon as an SVG path of twelve pixels, and its meaning in a legend.
+
+    No reader depends on colour, because each kind has an icon of its own.
+    """
+
+    css: str
+    icon: str
+    meaning: str
+
+
+KINDS = {
+    Kind.DURABLE: Look("du", "M0 0h9l3 3v9h-12zM3 0v4h5v-4M3 12v-5h6v5", "durable: survives a crash"),
+    Kind.VOLATILE: Look("vo", "M7 0l-5 7h4l-2 6 6-8h-4l2-5z", "volatile: a crash takes it"),
+    Kind.OPEN: Look("op", "M1 12l1-4 7-7 3 3-7 7zM7 3l3 3", "open transaction: hidden"),
+    Kind.PREPARED: Look("pr", "M1 0h10M1 12h10M2 0c0 6 8 6 8 12M10 0c0 6-8 6-8 12", "pre-committed: promised, hidden"),
+    Kind.COMMITTED: Look("co", "M1 7l4 4 7-10", "committed"),
+    Kind.ABORTED: Look("ab", "M1 1l10 10M11 1l-10 10", "aborted"),
+    Kind.VISIBLE: Look("vi", "M0 6c3-6 9-6 12 0-3 6-9 6-12 0zM6 4a2 2 0 1 0 .1 0", "visible to readers"),
 }
+MARKS = {
+    Mark.DOWN: ("M1 1l8 8M9 1l-8 8", "down: its memory is gone"),
+    Mark.IN_DOUBT: ("M2 3c0-4 6-4 6 0 0 2-3 2-3 4M5 9v.5", "in doubt: may neither commit nor abort"),
+    Mark.LOCKED: ("M1 4h8v6h-8zM3 4v-2c0-3 4-3 4 0v2", "locked: others must wait"),
+    Mark.BLOCKED: ("M3 1v8M7 1v8", "blocked: reads nothing from there"),
+    Mark.ENDED: ("M1 1h8v8h-8z", "ended"),
+}
+"""The icon of each mark of a box, as an SVG path of ten pixels, and its meaning."""
 
 
 def number(value: float) -> str:
     """Return a coordinate as short text, with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def icon(x: float, y: float, path: str) -> str:
+    """Return an SVG path with its upper left corner at the position (x, y), in pixels, in the style of an icon."""
+    return f'<path transform="translate({number(x)} {number(y)})" d="{path}" class="i"/>'
 
 
 def words(x: float, y: float, text: str, kind: str = "", style: str = "") -> str:
@@ -150,18 +158,16 @@ def _frame(at: Rect, round_by: int, kind: str) -> str:
 def _tag(x: float, y: float, mark: Mark) -> str:
     wide = mark_width(mark)
     frame = _frame(Rect(x, y, wide, 18), 9, "tg")
-    sign = f'<path transform="translate({number(x + 6)} {number(y + 4)})" d="{MARKS[mark]}" class="i"/>'
-    return frame + sign + words(x + 19, y + 13, mark.value, "tb")
+    return frame + icon(x + 6, y + 4, MARKS[mark][0]) + words(x + 19, y + 13, mark.value, "tb")
 
 
 def _row(row: Row, set_in: Cell, at: Rect) -> str:
     parts = []
     if row.kind is not Kind.PLAIN:
-        parts.append(_frame(at, 5, CLASSES[row.kind]))
+        look = KINDS[row.kind]
+        parts.append(_frame(at, 5, look.css))
         sign_y = at.y + at.height / 2 - 6 if set_in.is_level else at.y + 7
-        parts.append(
-            f'<path transform="translate({number(at.x + 7)} {number(sign_y)})" d="{ICONS[row.kind]}" class="i"/>'
-        )
+        parts.append(icon(at.x + 7, sign_y, look.icon))
     left, right = (at.x + indent(row), at.x + at.width - (0 if row.kind is Kind.PLAIN else 8))
     if set_in.is_level:
         middle = at.y + at.height / 2
@@ -254,24 +260,6 @@ def _channel(channel: Channel, route: Route) -> str:
     return "".join(parts)
 
 
-LEGEND = {
-    Kind.DURABLE: "durable: survives a crash",
-    Kind.VOLATILE: "volatile: a crash takes it",
-    Kind.OPEN: "open transaction: hidden",
-    Kind.PREPARED: "pre-committed: promised, hidden",
-    Kind.COMMITTED: "committed",
-    Kind.ABORTED: "aborted",
-    Kind.VISIBLE: "visible to readers",
-}
-MARK_TEXTS = {
-    Mark.DOWN: "down: its memory is gone",
-    Mark.IN_DOUBT: "in doubt: may neither commit nor abort",
-    Mark.LOCKED: "locked: others must wait",
-    Mark.BLOCKED: "blocked: reads nothing from there",
-    Mark.ENDED: "ended",
-}
-
-
 SIGNS = {
     '<circle cx="15" cy="13" r="3.2" class="dot"/>': "step",
     '<path d="M9 7l12 12m-12 0l12-12" class="cr"/>': "crash, or loss on the way",
@@ -297,8 +285,14 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
         entries.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
     if Shape.STOP in shapes:
         entries.append((_sample(token(Token(Shape.STOP, "", ""), 15, 13)), "read_committed reads up to here"))
-    entries += [(_sample(_swatch(kind)), meaning) for kind, meaning in LEGEND.items() if kind in kinds]
-    entries += [(_sample(_tag_alone(mark)), meaning) for mark, meaning in MARK_TEXTS.items() if mark in marks]
+    for kind, look in KINDS.items():
+        if kind in kinds:
+            drawn = _frame(Rect(2, 3, 26, 20), 5, look.css) + icon(9, 7, look.icon)
+            entries.append((_sample(drawn), look.meaning))
+    for mark, (path, meaning) in MARKS.items():
+        if mark in marks:
+            drawn = _frame(Rect(3, 4, 24, 18), 9, "tg") + icon(10, 8, path)
+            entries.append((_sample(drawn), meaning))
     channels = [channel for scene in scenes for channel in scene.channels]
     if any(channel.held for channel in channels):
         entries.append((_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now"))
@@ -321,13 +315,3 @@ def _tokens(scene: Scene) -> Iterable[Token]:
 
 def _sample(drawn: str) -> str:
     return f'<svg class="lk-pic" viewBox="0 0 30 26" width="30" height="26" aria-hidden="true">{drawn}</svg>'
-
-
-def _swatch(kind: Kind) -> str:
-    frame = _frame(Rect(2, 3, 26, 20), 5, CLASSES[kind])
-    return f'{frame}<path transform="translate(9 7)" d="{ICONS[kind]}" class="i"/>'
-
-
-def _tag_alone(mark: Mark) -> str:
-    frame = _frame(Rect(3, 4, 24, 18), 9, "tg")
-    return f'{frame}<path transform="translate(10 8)" d="{MARKS[mark]}" class="i"/>'
