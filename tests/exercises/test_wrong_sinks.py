@@ -252,9 +252,9 @@ def fenced_once(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) ->
     return "written"
 
 
-def epoch_as_text(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) -> str:
+def epoch_as_text(db: Any, epoch: int, query: str, batch: int, rows: list[Row], kind: str = "TEXT") -> str:
     """As text 9 comes behind 12."""
-    writers(db, "TEXT")
+    writers(db, kind)
     [[newest]] = db.execute("SELECT max(e) FROM writers WHERE q = ?", [query])
     if fenced(db, epoch, query, newest):
         db.execute("ROLLBACK")
@@ -265,15 +265,7 @@ def epoch_as_text(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) 
 
 def nothing_to_do(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) -> str:
     """An empty batch of a newer writer fences nobody."""
-    if not rows:
-        return "written"
-    writers(db)
-    [[newest]] = db.execute("SELECT max(e) FROM writers WHERE q = ?", [query])
-    if fenced(db, epoch, query, newest):
-        db.execute("ROLLBACK")
-        return "fenced"
-    once(db, is_done(db, query, batch), rows, [query, batch])
-    return "written"
+    return epoch_as_text(db, epoch, query, batch, rows, "INTEGER") if rows else "written"
 
 
 def guards_each_row(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) -> str:

@@ -8,7 +8,7 @@ from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each, search
+from labkit.teach.exercises.searching import Cases, search
 from labkit.teach.study import replay
 
 
@@ -19,40 +19,40 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     reacts to single messages.
     """
     if "known" in dict(variant.parameters):
-        ask = Asker(answer, "receive")
-        cases = _single_messages(list(variant["known"]))
-        return ask_each(
-            ask, cases, lambda case: _wrong_steps(ask, *case), "It is right about {} messages to a long table"
-        )
+        return SINGLE.judge(answer, variant)
     open_model: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
-def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
+def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
     """Yield message ids, some known and some similar to known ones, each with the table of known ids."""
+    known = list(variant["known"])
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
     for number in [*reversed(known), *sorted(news - {*known})]:
         yield number, known
 
 
-def _wrong_steps(ask: Asker, id: int, table: list[int]) -> Finding | None:
-    question = id, list[Plain](table), list[Plain]()
+def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
+    number, table = case
+    question = number, list[Plain](table), list[Plain]()
     steps = a_list(ask, ask(*question), "steps")
     outputs = sum(step in ("output", "output and note") for step in steps)
-    if id not in table and outputs == 1:
-        return None
-    if id in table and outputs == 0 and "acknowledge" in steps:
-        return None
-    right = (
-        "a known message is acknowledged, and nothing is put out" if id in table else "a new message is put out once"
-    )
-    place = f"the id is number {table.index(id) + 1} of {len(table)} in the table" if id in table else "the id is new"
-    statement = f"receive({id}, ...) answered {shown(steps)}"
+    if number not in table:
+        if outputs == 1:
+            return None
+        place, right = "the id is new", "a new message is put out once"
+    else:
+        if outputs == 0 and "acknowledge" in steps:
+            return None
+        place = f"the id is number {table.index(number) + 1} of {len(table)} in the table"
+        right = "a known message is acknowledged, and nothing is put out"
+    statement = f"receive({number}, ...) answered {shown(steps)}"
     general = "With many ids in the table, a known or a new message is treated wrongly."
     return Finding(False, f"{statement}, but {place}: {right}.", statement, right, general=general)
 
 
+SINGLE = Cases("receive", _single_messages, _wrong_steps, "It is right about {} messages to a long table")
 CHAIN = Settings(
     "chain_settings",
     "delivery",

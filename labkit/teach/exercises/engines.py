@@ -15,8 +15,8 @@ from labkit.sim.orders.killing import killing
 from labkit.sim.orders.outcomes import OrderResult, find
 from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 
 OUTPUTS = {"added": Output.APPEND, "replaced": Output.UPSERT, "together": Output.TRANSACTION}
 WRITES = {
@@ -115,17 +115,12 @@ def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
-def judge_order(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's `order` function by simulated crashes, for each store that writes rows as `variant` says.
-
-    The function returns the order in which a sink should make its writes.
-    """
-    ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
-    right = f"Every order was tested with crashes, rows {variant['rows']}"
-    return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
+def _stores(variant: Variant) -> Iterator[tuple[Store, bool]]:
+    return product(stores(variant["rows"]), [bool(variant["quiet"])])
 
 
-def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
+def _wrong_order(ask: Asker, case: tuple[Store, bool]) -> Finding | None:
+    store, quiet = case
     answer = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
     statement = ask.with_answer(store, quiet)
     if not answer:
@@ -157,6 +152,9 @@ def _set(ask: Asker, text: Plain) -> AtomicSet:
     return atomic(WRITES[each] for each in names)
 
 
+ORDER = Cases("order", _stores, _wrong_order, "Every order was tested with crashes, rows {rows}")
+
+
 def really_next(engine: str, left: list[str]) -> int:
     """Return the number of the step that an engine runs after a crash, from the names of the files on disk (`left`).
 
@@ -171,13 +169,14 @@ def really_next(engine: str, left: list[str]) -> int:
     return max(numbers) + (f"commits/{max(numbers)}" in left) if numbers else 0
 
 
-def _left(engine: str, first: int, steps: int = 4) -> Iterator[list[str]]:
+def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
     """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on."""
-    yield []
-    for newest in range(first, first + steps):
+    engine, first = variant["engine"], variant["first"]
+    yield engine, []
+    for newest in range(first, first + dict(variant.parameters).get("steps", 4)):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
-            yield left
-            yield left[::-1]
+            yield engine, left
+            yield engine, left[::-1]
 
 
 def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
@@ -200,22 +199,8 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
     yield [f"chk-{first}/_metadata"]
 
 
-def judge_restart(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's `next_step` function on lists of checkpoint files that a crash of Spark or Flink can leave.
-
-    The function returns the number of the step that the engine then runs.
-    """
-    ask, engine = Asker(answer, "next_step"), variant["engine"]
-    right = f"It is right about all files that crashes of {engine} leave"
-    return ask_each(
-        ask,
-        _left(engine, variant["first"], dict(variant.parameters).get("steps", 4)),
-        lambda left: _wrong_step(ask, engine, left),
-        right,
-    )
-
-
-def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
+def _wrong_step(ask: Asker, case: tuple[str, list[str]]) -> Finding | None:
+    engine, left = case
     answer, right = ask(engine, list(left)), really_next(engine, left)
     if type(answer) is not int:
         raise Unusable(f"{ask.call(engine, list(left))} returned {shown(answer)}; return a number.")
@@ -225,6 +210,9 @@ def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
     return Finding(False, f"{statement}; {engine} continues with {right}.", statement, str(right), general=general)
 
 
+RESTART = Cases("next_step", _left, _wrong_step, "It is right about all files that crashes of {engine} leave")
+
+
 def _orders_of(rows: str, *, quiet: bool) -> Variant:
     end = ", quietly" if quiet else ""
     return Variant(f"rows {rows}{end}", (("rows", rows), ("quiet", quiet)))
@@ -232,14 +220,14 @@ def _orders_of(rows: str, *, quiet: bool) -> Variant:
 
 JUDGES = {
     "12-order": by(
-        judge_order,
+        ORDER.judge,
         _orders_of("added", quiet=False),
         _orders_of("replaced", quiet=False),
         _orders_of("together", quiet=True),
         _orders_of("replaced", quiet=True),
     ),
     "12-restart": by(
-        judge_restart,
+        RESTART.judge,
         variant("Spark, a young job", engine="spark", first=0),
         variant("Flink, past checkpoint 9", engine="flink", first=8),
         variant("Spark, past batch 999", engine="spark", first=998),

@@ -125,7 +125,8 @@ class Cases(Generic[T]):
     """An exercise whose answer is a function that is checked on one case after the other.
 
     `function` is its Python name, and `cases` returns the cases of a variant. `wrong` asks it about one case, and
-    returns a failed result or None. The message for a right answer is `right`, with the number of cases for `{}`.
+    returns a failed result or None. The message for a right answer is `right`, with the number of cases for `{}`, and a
+    parameter of the variant for its name in braces.
     """
 
     function: str
@@ -136,7 +137,8 @@ class Cases(Generic[T]):
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check the learner's function on every case of the variant, up to the first failure."""
         ask = Asker(answer, self.function)
-        return ask_each(ask, self.cases(variant), partial(self.wrong, ask), self.right)
+        right = self.right.format("{}", **dict(variant.parameters))
+        return ask_each(ask, self.cases(variant), partial(self.wrong, ask), right)
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:

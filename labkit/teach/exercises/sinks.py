@@ -29,7 +29,7 @@ from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
-from labkit.teach.exercises.searching import MAX_STATES, ask_each, remembered, search, steady, unusable
+from labkit.teach.exercises.searching import MAX_STATES, Cases, ask_each, remembered, search, steady, unusable
 from labkit.teach.results import Walk
 
 SAME_CHECKSUM = (1_401_558_561_589, 7_014_945_064_510)
@@ -183,9 +183,7 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     with many `rows`, after many other batches.
     """
     if "batch" in dict(variant.parameters):
-        ask = Asker(answer, "commit")
-        cases = _many_batches(variant["batch"], variant["rows"])
-        return ask_each(ask, cases, lambda case: _wrong_commit(ask, *case), "It is right about {} batches")
+        return ONE_COMMIT.judge(answer, variant)
     for in_window in (True, False):
         open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         finding = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
@@ -201,23 +199,23 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     many `tasks`, is the last one to commit.
     """
     if "decided" in dict(variant.parameters):
-        ask = Asker(answer, "recover_and_commit")
-        cases = _many_tasks(variant["decided"], variant["tasks"])
-        return ask_each(ask, cases, lambda case: _wrong_recovery(ask, *case), "It is right about {} recoveries")
+        return ONE_RECOVERY.judge(answer, variant)
     open_model: Any = make("resolution_drill", dict(variant.parameters))
     return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
-def _many_batches(batch: int, rows: int) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
+def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
     """Yield arguments of the learner's `commit`: the batch, its rows' offsets, and the batches already confirmed."""
-    offsets: list[Plain] = [*range(1_000, 1_000 + rows)]
+    batch: int = variant["batch"]
+    offsets: list[Plain] = [*range(1_000, 1_000 + variant["rows"])]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     yield batch, offsets, others
     for place in (0, 8, len(others) // 2, len(others)):
         yield batch, offsets, [*others[:place], batch, *others[place:]]
 
 
-def _wrong_commit(ask: Asker, batch: int, rows: list[Plain], confirmed: list[Plain]) -> Finding | None:
+def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Finding | None:
+    batch, rows, confirmed = case
     steps = a_list(ask, ask(batch, rows, confirmed), "steps")
     due: list[Plain] = [] if batch in confirmed else [["write", offset] for offset in rows]
     writes = [step for step in steps if step != ["confirm", batch]]
@@ -231,8 +229,9 @@ def _wrong_commit(ask: Asker, batch: int, rows: list[Plain], confirmed: list[Pla
     return Finding(False, message, "the steps are wrong", "each row once, and then the confirmation", general=general)
 
 
-def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
+def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
     """Yield arguments of the learner's `recover_and_commit`: batch `decided`, stored votes, and open transactions."""
+    decided, tasks = variant["decided"], variant["tasks"]
     last, following = ([f"q0-b{batch}-p{task}-i1" for task in range(tasks)] for batch in (decided, decided + 1))
     votes: list[Any] = [
         {"batch": batch, "handles": [*each]} for batch, each in ((decided, last), (decided + 1, following))
@@ -248,7 +247,8 @@ def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
         yield decided, stored, [*open_]
 
 
-def _wrong_recovery(ask: Asker, decided: int, votes: list[Any], found: list[Any]) -> Finding | None:
+def _wrong_recovery(ask: Asker, case: tuple[int, list[Any], list[Any]]) -> Finding | None:
+    decided, votes, found = case
     steps = [str(step) for step in a_list(ask, ask(decided, votes, found), "steps")]
     due = [handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]]
     wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
@@ -259,6 +259,10 @@ def _wrong_recovery(ask: Asker, decided: int, votes: list[Any], found: list[Any]
     message = f"{ask.call(decided, votes, found)}: it leaves transactions open, or ends some in the wrong way."
     general = "With many transactions some stay open, or end in the wrong way."
     return Finding(False, message, "a transaction ends in the wrong way", "commit what is decided", general=general)
+
+
+ONE_COMMIT = Cases("commit", _many_batches, _wrong_commit, "It is right about {} batches")
+ONE_RECOVERY = Cases("recover_and_commit", _many_tasks, _wrong_recovery, "It is right about {} recoveries")
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
