@@ -27,7 +27,8 @@ class Session:
     def __init__(self, start: Trace, watch_for: str = "") -> None:
         self._before: list[Memory] = []
         self._after: list[Memory] = []
-        self._kept: Story | None = None
+        self.kept: Story | None = None
+        """The run that was kept for comparison with this one, or None."""
         self._futures: Futures[object] | None = None
         self.story = Story(replay(start), watch_for)
         self.at = len(start.actions)
@@ -57,14 +58,9 @@ class Session:
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
-    def kept(self) -> Story | None:
-        """The run that was kept for comparison with this one, or None."""
-        return self._kept
-
-    @property
     def differs_at(self) -> int:
         """The first step in which this run differs from the kept one; 0 if they do not differ or none is kept."""
-        return first_difference(self.story, self._kept) if self._kept else 0
+        return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
         """Take an action at step `at` (default: the current one); later steps of the run are dropped.
@@ -116,14 +112,10 @@ class Session:
         Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
         """
         text = text.strip()
-        if "~" not in text:
-            self._open_named(text)
+        if "~" in text:
+            trace = parse(text)
+            self._open(trace, len(trace.actions), "")
             return
-        trace = parse(text)
-        replay(trace)
-        self._open(trace, len(trace.actions), "")
-
-    def _open_named(self, text: str) -> None:
         try:
             self.scenario(text)
         except InvalidInput as error:
@@ -184,15 +176,15 @@ class Session:
 
     def keep(self, at: int | None = None) -> None:
         """Keep this run up to step `at` (default: all) for comparison; if a run is kept already, drop that one."""
-        if self._kept:
-            self._kept = None
+        if self.kept:
+            self.kept = None
             return
         step = self._step(len(self.story.actions) if at is None else at)
-        self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
+        self.kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
 
     def compare(self, trace: Trace) -> None:
         """Keep the run of a trace, to compare this run with it. Raises a `LabError` if the trace cannot be replayed."""
-        self._kept = Story(replay(trace))
+        self.kept = Story(replay(trace))
 
     def _step(self, step: int) -> int:
         if not 0 <= step <= len(self.story.actions):
