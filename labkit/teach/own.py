@@ -108,12 +108,9 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
-    """Kill a learner's sink before every request of three batches, and check the stored rows.
+    """Test a learner's sink, as `lab.try_sink` says.
 
-    `kind` is the kind of store: `table`, `folder`, or `writers` for two writers, the older of which is stopped instead
-    of killed. A sink without a fault is then tested with twelve batches and with names of queries that are easily
-    confused. `also` names further axes (separately tested properties); `called` is the name of the calling function,
-    for messages. Raises `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
+    `also` names further axes (separately tested properties); `called` is the calling function, for messages.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -284,11 +281,9 @@ def _some(number: int, what: str) -> str:
 
 
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
-    """Run a quick crash test of the sink `FILE:NAME` on real Spark, and return its results.
+    """Run a quick crash test on real Spark, as `lab.crash_test` says, and return its results.
 
-    `options` are those of `labkit crashtest`; with `only`, just the selected runs are made. If the sink is not written
-    yet, or if Java or a server is missing, the result says that nothing was tested. Raises `InvalidInput` for an
-    unknown option, or if the sink cannot be tested, and passes on any other error of a crash test.
+    Passes on the errors of a crash test, except for one about a missing server.
     """
     from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.kept import keep

@@ -19,11 +19,7 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 
 
 def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
-    """Write a sink's source into a Python file, with the code that Spark needs to call it.
-
-    Returns `FILE:NAME`, which names the sink for a crash test. `called` is the function to name in messages. Raises
-    `InvalidInput` if the sink is not a function defined in a cell, or if `file` or `kind` cannot be used.
-    """
+    """Write a sink's source into a Python file, as `lab.save_sink` says; messages name the function `called`."""
     path = Path(file)
     try:
         source = textwrap.dedent(inspect.getsource(sink))

@@ -97,12 +97,7 @@ class SinkHistory(OnCard):
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink in `my_sink.py`, and return its results after each notebook so far.
-
-    With `sink`, this function is first written into the file, and a different old file is kept as a copy. `after` is
-    the number of the notebook. Raises `InvalidInput` for an unknown number, for a file without a function, and for a
-    file that labkit did not write.
-    """
+    """Test the learner's sink, as `lab.my_sink` says, and return its results after each notebook so far."""
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
