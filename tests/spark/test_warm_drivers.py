@@ -25,7 +25,7 @@ from labkit.runs import warm_drivers
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.runs.warm_drivers import KEPT, WarmDrivers
-from labkit.teach import name_errors, opened
+from labkit.teach import kernel
 
 WAITS = """
 import sys
@@ -224,7 +224,7 @@ def test_they_start_when_a_notebook_is_opened_that_crashes_real_jobs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, java: Java, source: str, allowed: str, wanted: bool
 ) -> None:
     monkeypatch.setenv(VARIABLE, allowed)
-    monkeypatch.setenv(name_errors.FILE, written(tmp_path, source))
+    monkeypatch.setenv(kernel.FILE, written(tmp_path, source))
     monkeypatch.setattr("labkit.view.front_end.is_watched", lambda: True)
     monkeypatch.setattr(warm_drivers, "is_watched", lambda: True)
     asked: list[WarmDrivers] = []
@@ -233,7 +233,7 @@ def test_they_start_when_a_notebook_is_opened_that_crashes_real_jobs(
         asked.append(drivers)
 
     monkeypatch.setattr(WarmDrivers, "want", want)
-    opened.warm_up()
+    kernel.warm_up()
     for thread in threading.enumerate():
         if thread.name == "labkit opened notebook":
             thread.join()

@@ -1,0 +1,121 @@
+"""What the lab does in a notebook's kernel: note the executed cells, explain a `NameError`, and start drivers early.
+
+A `NameError` is shown as a sentence that names the cell to run first. The exception itself remains a `NameError`, also
+for programs that run the notebook, and other errors are not changed.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+FILE = "JPY_SESSION_NAME"
+"""The environment variable in which Jupyter's server passes the path of the notebook to its kernel."""
+CALLS = ("lab.crash(", "lab.panel(")
+"""The calls in a notebook's cells that start drivers."""
+MOST_BYTES = 5_000_000
+"""The size of a notebook above which nobody looks for these calls in it."""
+
+_cells: dict[int, str] = {}
+"""The id of the notebook's cell for each execution, by its position in IPython's history."""
+
+
+def note_cells() -> None:
+    """From now on, note which cell of the notebook each execution comes from, as JupyterLab tells its kernel.
+
+    Does nothing outside of IPython.
+    """
+    if (shell := _shell()) is not None:
+        shell.events.register("pre_run_cell", _note)
+
+
+def executed() -> list[str] | None:
+    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
+
+    If a cell was executed several times, only its last source is there, and the earlier ones are empty texts. Where
+    the front end sends no ids of cells, all sources are there.
+    """
+    history = getattr(_shell(), "history_manager", None)
+    if history is None:
+        return None
+    sources = list(map(str, history.input_hist_raw))
+    last = {cell: place for place, cell in _cells.items()}
+    return ["" if last.get(_cells.get(place, ""), place) != place else each for place, each in enumerate(sources)]
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def _note(info: Any) -> None:
+    if info.store_history and (cell := getattr(info, "cell_id", None)):
+        _cells[len(_shell().history_manager.input_hist_raw)] = cell
+
+
+def install() -> None:
+    """Make IPython show a `NameError` as one sentence that names the cell to run first.
+
+    Does nothing outside of IPython, during grading, or if another exception handler is registered already.
+    """
+    shell, is_graded = _shell(), find_spec("labkit.teach.exercises.cells") is None
+    if shell is not None and not shell.custom_exceptions and not is_graded:
+        shell.set_custom_exc((NameError,), _shown)
+
+
+def _shown(
+    shell: Any, kind: type[NameError], error: NameError, trace: TracebackType, tb_offset: int | None = None
+) -> None:
+    """Display a `NameError` as one sentence if another cell of the course defines the name, else as IPython does."""
+    from labkit.teach.first import comes_first
+
+    if kind is NameError and error.name and _is_of(trace, shell.user_global_ns):
+        executed = list(map(str, shell.history_manager.input_hist_raw))
+        if sentence := comes_first(error.name, executed, os.environ.get(FILE, "")):
+            # IPython's protocol; as for the lab's own errors.
+            vars(error)["_render_traceback_"] = lambda: [f"NameError: {sentence}"]
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
+
+
+def _is_of(trace: TracebackType, namespace: object) -> bool:
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_globals is namespace
+
+
+def warm_up() -> None:
+    """Start Spark drivers in the background if the notebook of this kernel calls `lab.crash` or `lab.panel`.
+
+    Does nothing if the notebook is unknown, or if no person is watching.
+    """
+    path = Path(os.environ.get(FILE, ""))
+    if "ipykernel" not in sys.modules or not _crashes(path):
+        return
+    from labkit.view.front_end import is_watched
+
+    # Asked here, because only a cell's own thread knows whether a person runs it.
+    if is_watched():
+        threading.Thread(target=_start, name="labkit opened notebook", daemon=True).start()
+
+
+def _crashes(notebook: Path) -> bool:
+    try:
+        if notebook.suffix != ".ipynb" or notebook.stat().st_size > MOST_BYTES:
+            return False
+        text = notebook.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return any(call in text for call in CALLS)
+
+
+def _start() -> None:
+    # Without an extra there are no drivers, and the cell that needs them says so.
+    with contextlib.suppress(ImportError):
+        from labkit.runs.warm_drivers import warm_drivers
+
+        if drivers := warm_drivers():
+            drivers.want()
