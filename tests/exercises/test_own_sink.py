@@ -184,7 +184,7 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     with stores() as server:
         bench = Bench(server, StepAsker(answer, "sink"), "table", **LATER, finished_runs={})
         for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
-            for each in axes.TRIALS[axis](bench):
+            for each in axes.TESTS[axis][0](bench):
                 verdict = verdict_of(each.story, each.due)
                 lost |= bool(verdict.lost)
                 doubled |= bool(verdict.duplicate or verdict.unexpected)

@@ -173,19 +173,6 @@ LATER_BATCHES = (10, 100, 1_000)
 """Numbers of batches that a sink takes for 0 if it keeps only their last digits."""
 
 
-TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
-    CRASH: _crashes,
-    SECOND: _second_crashes,
-    READER: _crashes,
-    OLDER: _older,
-    QUERY: _queries,
-    STOPPED: fenced_trials,
-    LEFT: lambda bench: chain(_crashes(bench), _second_crashes(bench)),
-    RESTORED: _restored,
-}
-"""The function that runs the trials of each axis."""
-
-
 def wrong_in_the_end(tried: TrialResult) -> str:
     """Return the fault in the final rows of a run, such as a lost row; an empty text if they are right."""
     if tried.story.stuck:
@@ -234,21 +221,23 @@ PARAMETERS = ("batches", "query", "others", "other")
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
 """Finished runs of each answer that is still being judged, by the input of the sink, because several axes use them."""
 
-WRONG = {
-    READER: wrong_meanwhile,
-    SECOND: wrong_at_any_time,
-    OLDER: wrong_at_any_time,
-    QUERY: wrong_at_any_time,
-    LEFT: left_over,
-    RESTORED: wrong_at_any_time,
+TESTS: dict[str, tuple[Callable[[Bench], Iterator[TrialResult]], Callable[[TrialResult], str]]] = {
+    CRASH: (_crashes, wrong_in_the_end),
+    SECOND: (_second_crashes, wrong_at_any_time),
+    READER: (_crashes, wrong_meanwhile),
+    OLDER: (_older, wrong_at_any_time),
+    QUERY: (_queries, wrong_at_any_time),
+    STOPPED: (fenced_trials, wrong_in_the_end),
+    LEFT: (lambda bench: chain(_crashes(bench), _second_crashes(bench)), left_over),
+    RESTORED: (_restored, wrong_at_any_time),
 }
-"""The function that finds the fault of a trial, for each axis that does not look at the final rows alone."""
+"""For each axis the function that runs its trials, and the one that finds the fault of a trial."""
 
 
 def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
     """Yield every run that tests a sink on one axis (a separately graded property), with its fault or an empty text."""
-    wrong = WRONG.get(axis, wrong_in_the_end)
-    for number, each in enumerate(TRIALS[axis](bench)):
+    trials, wrong = TESTS[axis]
+    for number, each in enumerate(trials(bench)):
         # A sink that writes nothing would pass on the other axes, so the first run's final rows must always be right.
         yield each, (wrong_in_the_end(each) if number == 0 else "") or wrong(each)
 
