@@ -1,21 +1,27 @@
-"""The rules of the exercises about demands, engines and changes, held against the simulators and what was predicted."""
+"""The rules of exercises, held against the simulators, against real kills, and against what was predicted by hand."""
 
 from collections.abc import Iterator
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
+from typing import Any, get_args
 
 import pytest
 
+from labkit import lab
 from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee
+from labkit.grading.hidden import variants
 from labkit.sim.models.changelog.query import messages
 from labkit.sim.models.changelog.state import Kind, settings
 from labkit.sim.trace import make, parse, replay
 from labkit.sim.writes import AtomicSet, Write, atomic
+from labkit.teach.exercises import barriers, delivery, guarantees, kills
 from labkit.teach.exercises.changes import APPLY, MEANS, MESSAGES, REFUSED, WAYS, really_sent
+from labkit.teach.exercises.constants import Settings
 from labkit.teach.exercises.contract import Variant
 from labkit.teach.exercises.demands import really_broken
 from labkit.teach.exercises.engines import OUTPUTS, forbidden, harm, has_order, really_next, stores
 from labkit.teach.exercises.namespace import InNotebook
-from labkit.teach.exercises.registry import find
+from labkit.teach.exercises.registry import EXERCISES, find
 from labkit.teach.study import explore
 
 # Demands on a store
@@ -211,3 +217,99 @@ def test_an_answer_that_changes_is_refused():
     finding = MESSAGES.judge(InNotebook("messages", {"messages": messages_}), variant)
     assert not finding.passed
     assert "when asked again" in finding.message
+
+
+# Settings: few enough to try them all
+
+ALL = {"01-links": guarantees.LINKS, "02-chain": delivery.CHAIN, "04b-settings": barriers.SETTINGS}
+RIGHT = {
+    "01-links": {
+        ("log", "commit-then-log", "batch_marker"),
+        ("log", "log-then-commit", "batch_marker"),
+        ("log", "log-then-commit", "two_phase"),
+    },
+    "02-chain": {(True, "durable", "derived")},
+    "04b-settings": {("aligned", "two_phase", "keep"), ("unaligned", "two_phase", "keep")},
+}
+
+
+def passing(settings: Settings, tried: list[Variant]) -> Iterator[tuple[object, ...]]:
+    """Every choice that passes all variants."""
+    for chosen in product(*settings.chosen.values()):
+        answer = InNotebook("it", {"it": dict(zip(settings.chosen, chosen, strict=True))})
+        if all(settings.judge(answer, variant).passed for variant in tried):
+            yield chosen
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow) if one == "04b-settings" else one for one in ALL]
+)
+def test_exactly_the_right_settings_pass(name: str):
+    assert set(passing(ALL[name], list(EXERCISES[name].public))) == RIGHT[name]
+    assert set(passing(ALL[name], variants(name, 1))) == RIGHT[name]
+
+
+# Kills: what a real SQLite does under real kills
+
+WITH_THREE_ROWS: list[kills.Requests] = [
+    ("BEGIN", "ROW", "ROW", "ROW", "COMMIT"),  # wrong at the last place alone
+    ("LOOK", "BEGIN", "ROW", "ROW", "ROW", "COMMIT", "MARK"),
+    ("BEGIN", "LOOK", "ROW", "MARK", "ROW", "ROW", "COMMIT"),
+]
+SLOW: list[kills.Requests] = [
+    ("LOOK", "ROW", "MARK", "ROW", "ROW"),
+    ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "ROW", "MARK", "COMMIT"),
+    ("LOOK", "BEGIN", "ROW", "MARK", "COMMIT", "BEGIN", "ROW", "ROW", "COMMIT"),
+    ("ROW", "ROW", "MARK", "ROW"),
+]
+
+
+def sink_of(requests: kills.Requests) -> Any:
+    """A sink that makes these requests of a database."""
+
+    def sink(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+        db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+        db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+        waiting = sorted(rows, key=lambda row: row["id"])
+        for request in requests:
+            if request == "LOOK":
+                look = "SELECT 1 FROM marks WHERE query = ? AND batch = ?"
+                if db.execute(look, [query, batch]):
+                    break
+            elif request == "ROW":
+                if waiting:
+                    row = waiting.pop(0)
+                    db.execute("INSERT INTO orders VALUES (?, ?, ?)", [*row.values()])
+            elif request == "MARK":
+                db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+            else:
+                db.execute(request)
+
+    return sink
+
+
+@pytest.mark.parametrize(
+    "requests", [*WITH_THREE_ROWS, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)], ids=" ".join
+)
+def test_a_real_database_gives_the_same_after_real_kills(requests: kills.Requests) -> None:
+    words = set(lab.try_sink(sink_of(requests), "table").kills)
+    twice = bool(words & {Guarantee.AT_LEAST_ONCE, Guarantee.NONE})
+    lost = bool(words & {Guarantee.AT_MOST_ONCE, Guarantee.NONE})
+    said = kills.guarantee(requests)
+    assert (lost, twice) == (
+        said in (Guarantee.AT_MOST_ONCE, Guarantee.NONE),
+        said in (Guarantee.AT_LEAST_ONCE, Guarantee.NONE),
+    )
+
+
+def test_variants_have_every_guarantee() -> None:
+    drawn = [*kills.PUBLIC, *variants("14-kills", 1)]
+    said = {kills.guarantee(case) for variant in drawn for case in variant["cases"]}
+    assert said == set(Guarantee) - {Guarantee.UNKNOWN}
+
+
+def test_no_sink_without_a_look_is_exactly_once() -> None:
+    """By all lists of five requests: who never looks, repeats."""
+    for requests in product(get_args(kills.Request), repeat=5):
+        if "LOOK" not in requests and "ROW" in requests:
+            assert kills.guarantee(requests) != Guarantee.EXACTLY_ONCE
