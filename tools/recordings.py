@@ -46,7 +46,8 @@ def keep(root: Path, name: str, notebook: NotebookNode) -> None:
     """Store a notebook that has just been run, with the date and the versions of what it uses."""
     code = "\n".join(str(cell.source) for cell in notebook.cells if cell.cell_type == "code")
     kafka = [f"Kafka {KAFKA}"] if "kafka" in code.lower() or ON_KAFKA & {*CALLED.findall(code)} else []
-    versions = [f"Spark {version('pyspark')}", *kafka, f"Python {platform.python_version()}"]
+    spark = [f"Spark {version('pyspark')}"] if "spark" in code.lower() or REAL & {*CALLED.findall(code)} else []
+    versions = [*spark, *kafka, f"Python {platform.python_version()}"]
     made = f"on {datetime.now(UTC):%Y-%m-%d} with labkit {__version__}, {', '.join(versions)}, {platform.system()}"
     kept = nbformat.from_dict({**notebook, "metadata": {**notebook.metadata, "recorded": made}})
     (root / FOLDER).mkdir(parents=True, exist_ok=True)

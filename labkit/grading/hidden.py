@@ -381,6 +381,54 @@ def _fence(c: Chance) -> Iterator[Variant]:
     yield v("long requests and large numbers", requests=requests)
 
 
+def _runner(c: Chance) -> Iterator[Variant]:
+    """Yield variants of the exercise `11b-runner`: kills, lost answers, expired keys, new versions and names alike."""
+    names = ("charge", "mail", "book", "charge now", "Charge")
+    keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
+    late = c.randrange(1_001, 9_999)
+    edge = (hours, keeps - hours - 1, keeps - hours, keeps - 1, keeps)
+    yield v("two crashes", steps=(c.pick(*names),), keeps=keeps, crashes=2, downtimes=edge, hour=late)
+    late_or_not = (0, keeps - 1, keeps)
+    yield v("a lost answer", steps=(c.pick(*names),), keeps=keeps, crashes=1, losses=1, downtimes=late_or_not)
+    yield v("two lost answers", steps=(c.pick(*names),), keeps=c.randrange(1, 9), losses=2, crashes=1)
+    yield v("no keys", steps=(c.pick(*names),), keeps=0, crashes=2, losses=1, downtimes=(0, c.randrange(9, 99)))
+    yield v("two steps", steps=tuple(c.sample(names, 2)), keeps=c.pick(0, keeps), crashes=2)
+    empty: list[object] = c.sample((0, False, "", None, [], {}), 4)
+    some: tuple[object, ...] = (
+        c.randrange(2, 9),
+        [None],
+        [0, [1]],
+        {"done": None},
+        "started",
+        10 ** c.randrange(9, 15),
+    )
+    yield v("results of every kind", steps=("book",) * 10, results=(*empty, *some), crashes=1)
+    one, two, three = c.sample(names, 3)
+    yield v("an inserted step", steps=(one, two), then=(one, three, two), crashes=1)
+    yield v("an exchanged step", steps=(one, two, one), then=(one, two, three), crashes=2, keeps=c.pick(0, 24))
+    yield v("a step of the same name", steps=(one, two), then=(one, one, two), crashes=1)
+    for old, new in (("charge", "Charge"), ("Charge", "charge")):
+        yield v("names that differ in a letter", steps=(old, one), then=(new, one), crashes=1, keeps=0)
+    yield v("names with the same beginning", steps=("charge now", "mail"), then=("charge not", "mail"), crashes=1)
+    yield v("names with the same end", steps=("charge now", "mail"), then=("recharge now", "mail"), crashes=1)
+    yield v("names and blanks", steps=("charge", "mail"), then=("charge ", "mail"), crashes=1)
+    yield v("blanks and names", steps=(" charge", "mail"), then=("charge", "mail"), crashes=1)
+    for composed in (COMPOSED, COMPOSED[::-1]):
+        yield v("names composed in two ways", steps=composed[:1], then=composed[1:2], crashes=1)
+    # Runs and numbers that are the same when they are written one after the other, or cut, or in small letters.
+    day = c.randrange(1, 9)
+    alike = (f"run {day}", f"run {day}1", f"run {day}1 ", f"Run {day}", f"{day}", f"1{day}", f"{day}1", *COMPOSED)
+    yield v("runs alike", runs=alike, steps=("mail",) * 12)
+    long = f"a run of the agent for the orders of the north, number {c.randrange(10, 90)}"
+    yield v("long runs alike", runs=(long, f"{long}1", f"{long[:-1]}x", f"b{long[1:]}"), steps=("mail",) * 2)
+    yield v("runs with the same checksum", runs=c.pick(*SAME_CHECKSUM))
+    yield v("many steps", steps=("mail",) * c.randrange(11, 14), crashes=1, keeps=c.pick(0, 24))
+    years = 10 ** c.randrange(4, 7)
+    yield v("a key for years", steps=(c.pick(*names),), keeps=years, crashes=2, downtimes=(years - 1, years, 1))
+    far = c.randrange(301, 999)
+    yield v("far into a run", firsts=(far, far + 100, far + 1_000), crashes=1)
+
+
 def _relay(c: Chance) -> Iterator[Variant]:
     names = c.sample(ORDERS, 3)
 
@@ -717,6 +765,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "10-prefix": _prefix,
     "11-price": _prices,
     "11-call": _calls,
+    "11b-runner": _runner,
     "12-order": _order,
     "12-restart": lambda c: (
         [

@@ -472,4 +472,4 @@ lab.check("11-call")
 #
 # Sources: Spark 4.2's `MicroBatchExecution` and `OffsetSeqMetadata`; its guide to *Structured Streaming*, on `foreachBatch`.
 #
-# Back: [07, which sink survives which crash?](07_crash_spark.ipynb) and [09b, what do three timeouts cost?](09b_timeouts.ipynb)
+# Back: [07, which sink survives which crash?](07_crash_spark.ipynb) and [09b, what do three timeouts cost?](09b_timeouts.ipynb). Next: [11b, was the mail sent twice?](11b_workflows.ipynb)

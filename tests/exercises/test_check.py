@@ -290,6 +290,6 @@ print(*sorted(sys.modules), sep="\\n")
     loaded = set(ran.stdout.splitlines())
     judges = {path.stem for path in Path(delivery.__file__).parent.glob("*.py") if "\nJUDGES = " in path.read_text()}
     assert {each for each in judges if f"labkit.teach.exercises.{each}" in loaded} == {"delivery"}
-    assert len(judges) == 19
+    assert len(judges) == 20
     assert "labkit.sim.models.delivery" in loaded
     assert not loaded & {"labkit.sim.models.kafka_log", "labkit.sim.models.barriers", "labkit.view.scenes.barriers"}

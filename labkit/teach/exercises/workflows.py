@@ -1,0 +1,346 @@
+"""The exercise of notebook 11b: the engine of a workflow, which may be killed after any of its actions.
+
+The judge performs every run: after each action the process may die, and a new one, perhaps with a new version of the
+workflow, runs it again from its first step; the receiver's answer may get lost. A simulated receiver remembers keys for
+a limited time.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import steady, unusable
+
+NAMES = ("charge", "mail")
+RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
+
+
+class Entry(NamedTuple):
+    """An entry of the journal: a step was started, or its result was noted."""
+
+    number: int
+    name: str
+    kind: str
+    """`started` or `done`."""
+    value: Plain
+    """The hour of the start, or the result."""
+
+
+class Run(NamedTuple):
+    """How far a simulated workflow and its receiver have come in one run."""
+
+    version: int = 0
+    """0 for the workflow's old version, 1 for the new one."""
+    place: int = 0
+    """How many steps the workflow has got the results of, in this process; so the next step's place."""
+    journal: tuple[Entry, ...] = ()
+    here: tuple[str, ...] = ()
+    """What the running process has done for this step: `start`, `send`."""
+    is_fresh: bool = False
+    """Whether the running process was the first to start this step."""
+    reply: tuple[Plain, ...] = ()
+    """The receiver's answer to this process for this step, if it has arrived."""
+    now: int = 0
+    """The hour."""
+    accepted: tuple[tuple[int, str, int], ...] = ()
+    """What the receiver has accepted: the step's number, its key, and the hour."""
+    crashes: int = 0
+    losses: int = 0
+    """`crashes` and `losses`: how often a process may still be killed, and how many answers may still get lost."""
+    story: tuple[str, ...] = ()
+    """The actions so far as text, for the message to the learner."""
+
+
+class Workflow(NamedTuple):
+    """What does not change in a run: the steps of both versions, and what the receiver promises."""
+
+    run: str
+    versions: Sequence[Sequence[str]]
+    first: int
+    """The number of the first step."""
+    results: Sequence[Plain]
+    keeps: int
+    """For how many hours the receiver remembers a key; 0 if it takes none."""
+    downtimes: Sequence[int]
+
+
+class Asked(NamedTuple):
+    """The step for which a workflow asks, and the engine's answer."""
+
+    number: int
+    name: str
+    reply: str
+    """The call of the learner's function and its answer, as text."""
+
+
+class Wrong(Exception):  # a finding, and no fault of the judge
+    """The engine did something wrong. `finding` is the failed result, which tells the learner what."""
+
+    def __init__(self, observed: str, expected: str, general: str) -> None:
+        super().__init__(observed)
+        self.finding = Finding(False, f"{observed} {expected}", observed, expected, general=general)
+
+
+def judge_runner(answer: Answer, variant: Variant) -> Finding:
+    """Check a learner's rule for an engine that runs a workflow step by step, in every possible run.
+
+    `variant` may have `steps`, their names; `then`, the steps of a new version that a restart may bring; `results` of
+    the steps; `runs`, the names of workflows' runs that share a receiver; `firsts`, the numbers that their first step
+    has, one after the other; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
+    key; `crashes` and `losses`, the largest numbers of kills and of lost answers; and `downtimes`, the hours that may
+    pass until a restart.
+    """
+    ask = Asker(answer, "next_action")
+    parameters = dict(variant.parameters)
+    steps = parameters.get("steps", NAMES)
+    versions = [steps, parameters["then"]] if "then" in parameters else [steps]
+    begin = Run(now=parameters.get("hour", 0), crashes=parameters.get("crashes", 0), losses=parameters.get("losses", 0))
+    keys: dict[str, tuple[str, int]] = {}
+    states = 0
+    try:
+        for name, first in product(parameters.get("runs", ("run 7",)), parameters.get("firsts", (0,))):
+            workflow = Workflow(
+                name,
+                versions,
+                first,
+                parameters.get("results", RESULTS),
+                parameters.get("keeps", 24),
+                parameters.get("downtimes", (1,)),
+            )
+            states += _search(ask, workflow, begin, keys)
+    except Unusable as error:
+        return unusable(ask.name, error)
+    except Wrong as wrong:
+        return wrong.finding
+    return steady(ask, f"All of {states:,} states were right")
+
+
+def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
+    """Check every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
+
+    `keys` has the run and the step's number of every key so far, and gets the new ones.
+    """
+    todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
+    seen = {_key(begin)}
+    while todo:
+        for after in _next(ask, workflow, todo.popleft(), keys):
+            if (key := _key(after)) not in seen:
+                seen.add(key)
+                todo.append(after)
+    return len(seen)
+
+
+def _key(run: Run) -> str:
+    return repr(run._replace(story=()))  # as text, because 0 and False are different results
+
+
+def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
+    """Yield every state after the engine's next action, with lost answers and kills. Raises `Wrong` for a wrong one."""
+    name = workflow.versions[run.version][run.place]
+    number = workflow.first + run.place
+    action, reply = _action(ask, workflow, run, number)
+    asked = Asked(number, name, reply)
+    kind = str(action[0])
+    story = (*run.story, f"{kind} {name}")
+    _check(workflow, run, asked, action)
+    if kind in {"refuse", "stop"}:
+        return
+    if kind == "start":
+        entry = Entry(number, name, "started", run.now)
+        is_fresh = run.is_fresh or not any(each.number == number for each in run.journal)
+        after = run._replace(journal=(*run.journal, entry), here=(*run.here, "start"), is_fresh=is_fresh)
+    elif kind == "done":
+        after = run._replace(journal=(*run.journal, Entry(number, name, "done", action[1])))
+    elif kind == "return":
+        after = run._replace(place=run.place + 1, here=(), is_fresh=False, reply=())
+    else:
+        after = _receive(workflow, run, asked, str(action[1]), keys)
+        if run.losses:
+            lost = (*story, "the answer is lost")
+            yield after._replace(reply=(), losses=run.losses - 1, story=lost)
+    after = after._replace(story=story)
+    if after.place < len(workflow.versions[run.version]):
+        yield after
+    if run.crashes:
+        yield from _restarts(workflow, after)
+
+
+def _restarts(workflow: Workflow, run: Run) -> Iterator[Run]:
+    for hours in workflow.downtimes:
+        for version in range(run.version, len(workflow.versions)):
+            what = "killed, and started" if version == run.version else "killed, and the new version started"
+            yield run._replace(
+                version=version,
+                place=0,
+                here=(),
+                is_fresh=False,
+                reply=(),
+                now=run.now + hours,
+                crashes=run.crashes - 1,
+                story=(*run.story, f"{what} {hours} h later"),
+            )
+
+
+def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
+    """Return the engine's next action, and the call with its answer as text."""
+    name = workflow.versions[run.version][run.place]
+    step: dict[str, Plain] = {"run": workflow.run, "number": number, "name": name, "keeps": workflow.keeps}
+    journal: list[Plain] = [list(entry) for entry in run.journal]
+    arguments: tuple[Plain, ...] = (step, journal, list(run.here), list(run.reply), run.now)
+    value = ask(*arguments)
+    reply = ask.with_answer(*arguments)
+    if run.story:
+        reply = f"After {', '.join(run.story[-8:])}: {reply}"
+    length = {"start": 1, "send": 2, "done": 2, "return": 2, "refuse": 1, "stop": 1}
+    if type(value) is list and value and type(value[0]) is str and length.get(value[0]) == len(value):
+        if value[0] == "send" and (type(value[1]) is not str or not value[1]):
+            raise Unusable(f"{reply}; a key is a text that is not empty, not {shown(value[1])}.")
+        return value, reply
+    actions = '["start"], ["send", key], ["done", result], ["return", result], ["refuse"] or ["stop"]'
+    raise Unusable(f"{reply}; an action is {actions}, not {shown(value)}.")
+
+
+def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
+    """Raise `Wrong` for an action that is wrong whatever the receiver has accepted."""
+    number, name, reply = asked
+    entries = [entry for entry in run.journal if entry.number == number]
+    kind = action[0]
+    other = next((entry.name for entry in entries if entry.name != name), None)
+    if other is not None or kind == "refuse":
+        _check_refusal(asked, other, str(kind))
+        return
+    results = [entry.value for entry in entries if entry.kind == "done"]
+    if results or kind == "return":
+        _check_return(results, action, reply)
+    elif run.reply or kind == "done":
+        _check_result(run, action, reply)
+    elif kind == "start" and "start" in run.here:
+        raise Wrong(
+            f"{reply}, although this process has started the step already.",
+            "A process starts a step once, so this one would never come further.",
+            "The engine starts a step twice in one process.",
+        )
+    elif kind == "stop" and not _is_in_doubt(workflow, run, entries):
+        raise Wrong(
+            f"{reply}, although a message can be sent without any danger.",
+            "A person is needed only if the receiver may have accepted the message and forgotten its key.",
+            "The engine stops although it could go on.",
+        )
+
+
+def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
+    number, name, reply = asked
+    if other is None:
+        raise Wrong(
+            f"{reply}, although the journal has no other step under number {number}.",
+            "Only a workflow that asks for another step than before is refused.",
+            "A workflow is refused although it asks for the same steps.",
+        )
+    if kind != "refuse":
+        raise Wrong(
+            f"{reply}, although number {number} of the journal is the step {other}, not {name}.",
+            "The journal belongs to another version of the workflow, so the engine refuses it.",
+            "The engine goes on although the journal belongs to another version of the workflow.",
+        )
+
+
+def _check_return(results: Sequence[Plain], action: Sequence[Plain], reply: str) -> None:
+    if not results:
+        raise Wrong(
+            f"{reply}, but the journal does not have this result.",
+            "A workflow gets a result only when it is noted; after a kill, the step might give another one.",
+            "A result is returned that is not in the journal.",
+        )
+    if action[0] != "return":
+        raise Wrong(
+            f"{reply}, although the journal has the step's result {shown(results[0])}.",
+            "A step that is done is not executed again; the workflow gets its result.",
+            "A step is executed although its result is in the journal.",
+        )
+    if repr(action[1]) != repr(results[0]):
+        raise Wrong(
+            f"{reply}; the step's result was {shown(results[0])}.",
+            "The workflow gets the result that the journal has.",
+            "The workflow gets another result than the noted one.",
+        )
+
+
+def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
+    if not run.reply:
+        raise Wrong(
+            f"{reply}, but this process has no answer of the receiver.",
+            "Only a result that the receiver has answered can be noted.",
+            "A result is noted that nobody has answered.",
+        )
+    if action[0] != "done":
+        raise Wrong(
+            f"{reply}, although the receiver has answered {shown(run.reply[0])}.",
+            "The result is noted as soon as it is there.",
+            "The receiver's answer is there and is not noted.",
+        )
+    if repr(action[1]) != repr(run.reply[0]):
+        raise Wrong(
+            f"{reply}; the receiver has answered {shown(run.reply[0])}.",
+            "The noted result is the receiver's answer.",
+            "Another result is noted than the receiver's answer.",
+        )
+
+
+def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
+    """Return whether the receiver may have accepted this step's message, and forgotten its key or never had one."""
+    begun = [int(str(entry.value)) for entry in entries if entry.kind == "started"]
+    if not begun or (run.is_fresh and "send" not in run.here):
+        return False
+    return run.now - begun[0] >= workflow.keeps
+
+
+def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
+    """Return the state after the receiver has got a message and has answered. Raises `Wrong` if it does harm."""
+    number, name, reply = asked
+    before = keys.setdefault(key, (workflow.run, number))
+    if before != (workflow.run, number):
+        raise Wrong(
+            f"{reply}, and step {before[1]} of {before[0]!r} has the same key.",
+            "The receiver takes the second message for a repetition of the first one, and drops it.",
+            "Two different messages have one key: the receiver drops the second.",
+        )
+    is_known = any(key == other and run.now - since < workflow.keeps for _, other, since in run.accepted)
+    earlier = [(other, since) for each, other, since in run.accepted if each == number]
+    if earlier and not is_known:
+        raise Wrong(
+            f"{reply}: the receiver accepts the {name} twice.",
+            _why_twice(workflow, earlier, key),
+            "The receiver accepts a message twice.",
+        )
+    accepted = run.accepted if is_known else (*run.accepted, (number, key, run.now))
+    result = workflow.results[run.place % len(workflow.results)]
+    return run._replace(here=(*run.here, "send"), reply=(result,), accepted=accepted)
+
+
+def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
+    """Return a sentence: why the receiver did not recognise a message that it had accepted before, with these keys."""
+    if not workflow.keeps:
+        return "This receiver takes no keys, so a message that may have been sent is never sent again."
+    first, hour = earlier[0]
+    if first != key:
+        return f"The first message had the key {first!r}; every attempt needs the same key."
+    return f"It accepted the first one at hour {hour}, and forgets a key after {workflow.keeps} hours."
+
+
+JUDGES = {
+    "11b-runner": by(
+        judge_runner,
+        variant("no crash"),
+        variant("a crash", crashes=1),
+        variant("a receiver without keys", keeps=0, crashes=1),
+        variant("keys that expire", steps=("charge",), crashes=2, downtimes=(1, 23, 24), hour=5),
+        variant("a lost answer", losses=1),
+        variant("a lost answer, without keys", keeps=0, losses=1),
+        variant("a new version", then=("voucher", "charge", "mail"), crashes=1),
+        variant("empty results", results=(0, None), crashes=1),
+        variant("two runs of many mails", runs=("run 1", "run 11"), steps=("mail",) * 12),
+    )
+}

@@ -1,0 +1,15 @@
+# misconception: what was started and has no result is executed again
+# says: 'keeps': 0}, [[0, 'charge', 'started', 0]], [], [], 1) answered ['send'
+def next_action(step, journal, here, reply, now):
+    entries = [entry for entry in journal if entry[0] == step["number"]]
+    if any(entry[1] != step["name"] for entry in entries):
+        return ["refuse"]
+    results = [entry[3] for entry in entries if entry[2] == "done"]
+    if results:
+        return ["return", results[0]]
+    if reply:
+        return ["done", reply[0]]
+    starts = [entry[3] for entry in entries]
+    if not starts:
+        return ["start"]
+    return ["send", f"{step['run']} / {step['number']}"]
