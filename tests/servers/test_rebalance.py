@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from psycopg import sql
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed
@@ -145,8 +146,12 @@ lab.rebalance(after, stop="charged 4", longer=60)
 
 
 @pytest.mark.slow
-def test_nobody_is_left_when_the_asking_process_is_killed():
-    """Also not the consumer that is stopped: the supervisor's input ends, and it kills both."""
+def test_nobody_is_left_when_the_asking_process_is_killed(postgres: str) -> None:
+    """Also not the consumer that is stopped: the supervisor's input ends, and it kills both.
+
+    The tables stay, because the server is the user's own here; a private one ends as well.
+    """
+    earlier = schemas(postgres)
     code = ASKING.format(folder=str(Path(__file__).parent))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) as asking:
         deadline = time.monotonic() + 60
@@ -158,3 +163,6 @@ def test_nobody_is_left_when_the_asking_process_is_killed():
         asking.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(family, timeout=20)
     assert not alive
+    with psycopg.connect(postgres) as connection:
+        for (name,) in set(schemas(postgres)) - set(earlier):
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(str(name))))
