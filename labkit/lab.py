@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.extras import missing_extra
 from labkit.host.browser import IN_BROWSER, needs_installation
-from labkit.teach.kernel import install, note_cells, warm_up
+from labkit.teach.executed import note_cells
+from labkit.teach.kernel import install, warm_up
 
 if TYPE_CHECKING:
     from labkit.core.words import columns as columns

@@ -1,4 +1,4 @@
-"""What the lab does in a notebook's kernel: note the executed cells, explain a `NameError`, and start drivers early.
+"""What the lab does in a notebook's kernel: explain a `NameError`, and start drivers early.
 
 A `NameError` is shown as a sentence that names the cell to run first. The exception itself remains a `NameError`, also
 for programs that run the notebook, and other errors are not changed.
@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from labkit.teach.executed import shell_here
+
 FILE = "JPY_SESSION_NAME"
 """The environment variable in which Jupyter's server passes the path of the notebook to its kernel."""
 CALLS = ("lab.crash(", "lab.panel(")
@@ -20,49 +22,13 @@ CALLS = ("lab.crash(", "lab.panel(")
 MOST_BYTES = 5_000_000
 """The size of a notebook above which nobody looks for these calls in it."""
 
-_cells: dict[int, str] = {}
-"""The id of the notebook's cell for each execution, by its position in IPython's history."""
-
-
-def note_cells() -> None:
-    """From now on, note which cell of the notebook each execution comes from, as JupyterLab tells its kernel.
-
-    Does nothing outside of IPython.
-    """
-    if (shell := _shell()) is not None:
-        shell.events.register("pre_run_cell", _note)
-
-
-def executed() -> list[str] | None:
-    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
-
-    If a cell was executed several times, only its last source is there, and the earlier ones are empty texts. Where
-    the front end sends no ids of cells, all sources are there.
-    """
-    history = getattr(_shell(), "history_manager", None)
-    if history is None:
-        return None
-    sources = list(map(str, history.input_hist_raw))
-    last = {cell: place for place, cell in _cells.items()}
-    return ["" if last.get(_cells.get(place, ""), place) != place else each for place, each in enumerate(sources)]
-
-
-def _shell() -> Any:
-    ipython = sys.modules.get("IPython")
-    return None if ipython is None else ipython.get_ipython()
-
-
-def _note(info: Any) -> None:
-    if info.store_history and (cell := getattr(info, "cell_id", None)):
-        _cells[len(_shell().history_manager.input_hist_raw)] = cell
-
 
 def install() -> None:
     """Make IPython show a `NameError` as one sentence that names the cell to run first.
 
     Does nothing outside of IPython, during grading, or if another exception handler is registered already.
     """
-    shell, is_graded = _shell(), find_spec("labkit.teach.exercises.cells") is None
+    shell, is_graded = shell_here(), find_spec("labkit.teach.exercises.cells") is None
     if shell is not None and not shell.custom_exceptions and not is_graded:
         shell.set_custom_exc((NameError,), _shown)
 

@@ -16,7 +16,8 @@ from labkit.cli import execute as command_line
 from labkit.core.errors import InvalidInput
 from labkit.grading.preparing import PreparedNotebook, prepare
 from labkit.grading.reading import read
-from labkit.teach import kernel, shipped
+from labkit.teach import executed as executed_cells
+from labkit.teach import shipped
 from labkit.teach.exercises import check as checking
 from labkit.teach.exercises import progress, standalone
 from labkit.teach.exercises.alone import execute, fresh
@@ -127,7 +128,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     shell = InteractiveShell.instance()
     monkeypatch.setattr(checking, "_show", lambda _: None)
     monkeypatch.setattr(checking, "_forgotten", {})
-    monkeypatch.setattr(kernel, "_cells", {})
+    monkeypatch.setattr(executed_cells, "_cells", {})
     shell.user_ns["lab"] = lab
     yield shell
     shell.history_manager.end_session()
@@ -288,7 +289,7 @@ BROKEN = RIGHT + "return True)\n"
 
 @pytest.mark.parametrize("cell", ["one", None], ids=["with ids of cells", "without"])
 def test_an_answer_that_was_edited_and_is_no_python_any_more_fails(shell, capsys, cell: str | None) -> None:
-    kernel.note_cells()
+    executed_cells.note_cells()
     for source in (RIGHT, BROKEN):
         shell.run_cell(source, store_history=True, cell_id=cell)
     said = executed(shell, capsys)
@@ -300,7 +301,7 @@ def test_an_answer_that_was_edited_and_is_no_python_any_more_fails(shell, capsys
 
 
 def test_what_a_cell_held_before_does_not_compete_with_what_it_holds_now(shell, capsys) -> None:
-    kernel.note_cells()
+    executed_cells.note_cells()
     for source in (RIGHT, BARE):
         shell.run_cell(source, store_history=True, cell_id="one")
     said = executed(shell, capsys)

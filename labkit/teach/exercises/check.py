@@ -15,6 +15,7 @@ from importlib.resources import files
 from labkit.core.errors import MissingSolution, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host.browser import IN_BROWSER, INSTALL
+from labkit.teach.executed import executed
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.alone import Alone, alone
@@ -22,7 +23,6 @@ from labkit.teach.exercises.contract import AnswerFailed, Assignment, Exercise, 
 from labkit.teach.exercises.moved import sentence_on
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import assignments, find
-from labkit.teach.kernel import executed
 from labkit.teach.shipped import released_cells
 from labkit.view.card import BAD, DIM, GOOD, Card, code, fold, para, table
 from labkit.view.front_end import present

@@ -1,0 +1,41 @@
+"""The sources of the cells that a notebook's kernel has executed, without those that have been edited since."""
+
+import sys
+from typing import Any
+
+_cells: dict[int, str] = {}
+"""The id of the notebook's cell for each execution, by its position in IPython's history."""
+
+
+def note_cells() -> None:
+    """From now on, note which cell of the notebook each execution comes from, as JupyterLab tells its kernel.
+
+    Does nothing outside of IPython.
+    """
+    if (shell := shell_here()) is not None:
+        shell.events.register("pre_run_cell", _note)
+
+
+def executed() -> list[str] | None:
+    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
+
+    If a cell was executed several times, only its last source is there, and the earlier ones are empty texts. Where
+    the front end sends no ids of cells, all sources are there.
+    """
+    history = getattr(shell_here(), "history_manager", None)
+    if history is None:
+        return None
+    sources = list(map(str, history.input_hist_raw))
+    last = {cell: place for place, cell in _cells.items()}
+    return ["" if last.get(_cells.get(place, ""), place) != place else each for place, each in enumerate(sources)]
+
+
+def shell_here() -> Any:
+    """Return IPython's shell, or None outside of IPython."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def _note(info: Any) -> None:
+    if info.store_history and (cell := getattr(info, "cell_id", None)):
+        _cells[len(shell_here().history_manager.input_hist_raw)] = cell
