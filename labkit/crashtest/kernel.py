@@ -75,14 +75,6 @@ class SinkPipeline(PipelineSettings):
         """The name of the sink under test, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
-    @property
-    def named(self) -> str:
-        return str(self.subject)
-
-    @property
-    def adapter(self) -> str:
-        return str(self.interface)
-
     def untested(self, results: Sequence[Result]) -> str:
         was_large = any(each.group is Group.LARGE and each.verdict is not None for each in results)
         largest = LARGE if was_large else max(len(batch.rows) for batch in self.rows.batches)
@@ -99,10 +91,6 @@ class SinkPipeline(PipelineSettings):
         jvm = f"the sink may write in the JVM, and the reader is too slow to show when: {NOT_LINES}"
         return jvm if self.interface in IN_JVM and self.unwatchable else ""
 
-    @property
-    def reset_remedy(self) -> str:
-        return f"write a function reset() next to {self.reader} that empties it."
-
     def remove_state(self) -> None:
         """Remove the checkpoint, and the temporary files of killed Spark sessions, before the next run."""
         assert self.checkpoint is not None
@@ -112,10 +100,6 @@ class SinkPipeline(PipelineSettings):
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         sends = any(each.kind is CallKind.SEND for each in effects)
         return ("precommitted_read",) if sends or self.unwatchable else ()
-
-    @property
-    def unnamed(self) -> Path | None:
-        return self.folder
 
     def decides(self, name: str) -> bool:
         return name.startswith(COMMIT)
@@ -162,7 +146,7 @@ class SinkPipeline(PipelineSettings):
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
     """Write the description and input of a Spark job with the sink into `place`; return the settings of its test."""
-    rows = _rows(wanted)
+    rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
         file=wanted.subject.file,
@@ -197,13 +181,11 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         parallel=1,  # all runs share the user's one store
         seconds=wanted.seconds,
         sink=wanted,
+        named=str(wanted.subject),
+        adapter=adapter,
+        reset_remedy=f"write a function reset() next to {wanted.rows_reader} that empties it.",
+        unnamed=Path.cwd(),
     )
-
-
-def _rows(wanted: Settings) -> Rows:
-    if wanted.rows is not None:
-        return read_rows(wanted.rows, wanted.batches)
-    return generate(wanted.batches)
 
 
 def _check_apart(place: Path, watched: Sequence[Path]) -> None:

@@ -2,12 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 from labkit.core.judge import Guarantee
 from labkit.crashtest.jobs import Job, unknown
-from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
+from labkit.crashtest.verdict import Coverage, Group, Result
 
 Tell = Callable[[str, str], None]
 """Reports progress; its arguments are `run` or `done`, and a sentence on the run that begins or ended."""
@@ -37,10 +38,6 @@ class Ledger:
         """Return whether the time budget is used up."""
         return time.monotonic() - self._begun > self.budget
 
-    def seconds_left(self) -> float:
-        """Return how many seconds of the time budget are left."""
-        return max(self.budget - (time.monotonic() - self._begun), 0.0)
-
     def progress(self, job: Job) -> str:
         """Return a text such as "run 3 of 20, about 95 s left" for a run that is about to begin, from estimates."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
@@ -49,8 +46,8 @@ class Ledger:
         # The run without a crash takes longest, because the reader is called at every effect.
         alike = [each for each in runs if each.group is not Group.HEALTHY] or runs
         mean = sum(each.seconds for each in alike) / len(alike) if alike else 0.0
-        left = mean * (total - number + 1) / self.side_by_side
-        left = min(left, self.seconds_left())
+        budget_left = max(self.budget - (time.monotonic() - self._begun), 0.0)
+        left = min(mean * (total - number + 1) / self.side_by_side, budget_left)
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
@@ -83,33 +80,18 @@ class Ledger:
         self.tell("done", f"{word}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
-    def summary(
-        self,
-        unjudged: Sequence[str],
-        *,
-        found: int,
-        pairs: Collection[str],
-        directed: Collection[str],
-        sampled_writes: int,
-        selected: bool,
-        between_lines: bool,
-        faults: Mapping[str, int] | None = None,
-    ) -> Summary:
-        """Return the combined result of all runs so far.
+    def coverage(self, pairs: Collection[str], directed: Collection[str], **more: Any) -> Coverage:
+        """Return how much all runs so far have tried.
 
-        `unjudged` are properties that this kind of test cannot judge. `found` is the number of crash points. `pairs`
-        are the ids of all possible runs with two crashes, `directed` the ids of the runs that a complete test must
-        make. `sampled_writes` is the number of writes that a SIGKILL may cut at more places than the test tries.
-        `selected` says that runs were left out, `between_lines` that the test killed only between lines of Python.
-        `faults` maps each kind of fault that the user asked for to the number of calls that can suffer it.
+        `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
+        must make, and `more` the fields of `Coverage` that the runs do not show.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
         about = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
         # A pair that was tried counts as possible even if a later look at the recoveries does not show it.
         possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
-        coverage = Coverage(
-            found=found,
+        return Coverage(
             pairs=len(possible),
             planned=self.planned,
             hit=sum(not each.unknown for each in self.results if each.group in about),
@@ -117,8 +99,5 @@ class Ledger:
             pairs_tried=groups[Group.PAIR],
             directed=len(directed),
             directed_tried=len(proven.keys() & set(directed)),
-            sampled_writes=sampled_writes,
-            selected=selected,
-            between_lines=between_lines,
+            **more,
         )
-        return summarise(self.results, coverage, unjudged, faults)

@@ -58,8 +58,6 @@ class Report:
     notes: tuple[str, ...] = ()
     untested: str = ""
     """A sentence on the faults that this kind of test does not try."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Additional fields for the JSON report that only this kind of test has."""
 
     @property
     def claim(self) -> Claim:
@@ -192,7 +190,6 @@ class Report:
             "coverage": summary.coverage.to_json(),
             "effects": [dict(each) for each in self.effects],
             "runs": [each.to_json() for each in summary.ranked()],
-            **self.facts,
             "timeline": list(weakest.story) if weakest else [],
             "notes": list(self.notes),
             "command": self.replay(),

@@ -87,41 +87,31 @@ class Rows:
             return []
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
-    def moved(self, first: int) -> "Rows":
-        """Return the rows with new, higher ids, as the input of a second query.
-
-        `first` is the number of batches of the query before it; 0 returns the rows unchanged.
-        """
-        if not first:
-            return self
+    def moved(self) -> "Rows":
+        """Return the rows with new, higher ids, as the input of a second query."""
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
             [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
             generated=self.generated,
         )
 
-    def ids(self, batch: int) -> set[int]:
-        """Return the ids of the rows in one batch."""
-        return {row["id"] for row in self.batches[batch].rows}
-
-    def write(self, folder: Path, first: int = 0) -> None:
+    def write(self, folder: Path) -> None:
         """Write each batch into the folder as files of JSON Lines, one file for each Spark partition.
 
-        Modification times give the order in which Spark must read the files. `first` is the number of batches that
-        earlier queries wrote; file names and times continue from there.
+        Modification times give the order in which Spark must read the files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
             for part in range(FILES):
-                number = (first + batch.number) * FILES + part
+                number = batch.number * FILES + part
                 path = folder / f"rows-{number:05}.json"
                 path.write_text("".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]), encoding="utf-8")
                 os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
-def generate_large(base: int = 0) -> Rows:
-    """Return two batches of generated rows with ids from `base`; the first batch has 3000 rows."""
-    large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
+def generate_large() -> Rows:
+    """Return two batches of generated rows; the first batch has 3000 rows."""
+    large, small = generate(1, per_batch=LARGE), generate(2, LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
 

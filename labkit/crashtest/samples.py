@@ -6,8 +6,7 @@ precommitted read. This module counts no anomalies; the judge does.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.core.explanation import Explanation, explain
@@ -32,66 +31,20 @@ class Sample(NamedTuple):
     """The batches for which the sink still had a durable effect to do when it crashed."""
 
 
-@dataclass(frozen=True)
-class TokenReading:
+class TokenReading(NamedTuple):
     """One reading of the store, with the number of times that each input row occurs in it."""
 
     sample: Sample
     tokens: Counter[Token]
 
 
-@dataclass(frozen=True)
-class Life:
+class Life(NamedTuple):
     """One copy of a row in the store over time: the reading in which it appeared (`born`), and whether it stayed."""
 
-    token: Token
     born: int
+    token: Token
     driver: int
-    order: int
     visibility: Visibility = Visibility.COMMITTED
-
-
-class Readings:
-    """All readings of the store in one run, matched with the run's input rows."""
-
-    def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
-        known = rows.expected()
-        self._readings = [TokenReading(sample, tokens(sample.seen, shape, known)) for sample in samples]
-        self._rows, self._shape = rows, shape
-        self._batch_of = {row["id"]: batch.number for batch in rows.batches for row in batch.rows}
-        ids = {number: rows.ids(number) for number in range(len(rows.batches))}
-        lives = keyed(self._readings) if self.is_keyed else copies(self._readings, ids)
-        self._lives = sorted(lives, key=lambda life: (life.born, life.order, life.token))
-
-    @property
-    def is_keyed(self) -> bool:
-        """Whether the store keeps only the latest row of each key."""
-        return self._shape is Shape.LAST
-
-    def history(self, delivered: Sequence[Record]) -> History:
-        """Return which rows became visible when, for `labkit.core.judge`; `delivered` is what the sink got."""
-        return History(
-            events=list(self._events()),
-            keyed=self.is_keyed,
-            planned_batches=[
-                plan
-                for plan in self._rows.planned_batches()
-                if any(plan.start <= one.offset < plan.end for one in delivered)
-            ],
-        )
-
-    def _events(self) -> Iterator[Observation | Reading]:
-        waiting = list(self._lives)
-        for number, each in enumerate(self._readings):
-            while waiting and waiting[0].born == number:
-                yield self._row(waiting.pop(0))
-            if each.sample.moment:
-                yield Reading(each.sample.moment)
-
-    def _row(self, life: Life) -> Observation:
-        row = named(Record(*life.token), self._shape)
-        batch = self._batch_of.get(row.offset, -1)
-        return Observation(*row, batch, life.driver, life.visibility)
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
@@ -99,7 +52,21 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 
     `shape` is the form in which the reader returns rows, `delivered` are the records that Spark passed to the sink.
     """
-    return Readings(samples, rows, shape).history(delivered)
+    known, keyed = rows.expected(), shape is Shape.LAST
+    readings = [TokenReading(sample, tokens(sample.seen, shape, known)) for sample in samples]
+    ids = {batch.number: {row["id"] for row in batch.rows} for batch in rows.batches}
+    batch_of = {offset: number for number, several in ids.items() for offset in several}
+    lives = _of_keys(readings) if keyed else _copies(readings, ids)
+    lives.sort(key=lambda life: (life.born, life.token))
+    events: list[Observation | Reading] = []
+    for number, sample in enumerate(samples):
+        for life in (each for each in lives if each.born == number):
+            row = named(Record(*life.token), shape)
+            events.append(Observation(*row, batch_of.get(row.offset, -1), life.driver, life.visibility))
+        if sample.moment:
+            events.append(Reading(sample.moment))
+    planned = [plan for plan in rows.planned_batches() if any(plan.start <= one.offset < plan.end for one in delivered)]
+    return History(events, keyed, planned)
 
 
 def judge_run(
@@ -115,7 +82,7 @@ def judge_run(
     return judge(expected, observed), explain(expected, observed)
 
 
-def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
+def _copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
     """Return the history of every copy of every row that was read; `ids` maps each batch to its row ids.
 
     If some of several copies of a row disappear, the newest ones count as gone.
@@ -127,10 +94,8 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
             alive = living.setdefault(token, [])
             while len(alive) > each.tokens[token]:
                 gone = alive.pop()
-                over.append(replace(gone, visibility=Visibility.ABORTED))
-            alive += [
-                Life(token, number, each.sample.driver, token.offset) for _ in range(each.tokens[token] - len(alive))
-            ]
+                over.append(gone._replace(visibility=Visibility.ABORTED))
+            alive += [Life(number, token, each.sample.driver)] * (each.tokens[token] - len(alive))
         for batch in each.sample.unfinished:
             _mark_early(living, ids[batch])
     return over + [life for alive in living.values() for life in alive]
@@ -147,10 +112,10 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
         return
     for token, alive in living.items():
         if token.offset in ids:
-            alive[:] = [replace(life, visibility=Visibility.PRECOMMITTED) for life in alive]
+            alive[:] = [life._replace(visibility=Visibility.PRECOMMITTED) for life in alive]
 
 
-def keyed(readings: Sequence[TokenReading]) -> list[Life]:
+def _of_keys(readings: Sequence[TokenReading]) -> list[Life]:
     """Return the history of every value of every key, for a store that keeps only the latest row of each key.
 
     If a key is missing at the end, all its values count as aborted: they were read and later taken back. A second
@@ -185,7 +150,7 @@ def _latest(readings: Sequence[TokenReading]) -> list[Life]:
             if token.key not in shown or lives[shown[token.key]].token != token:
                 shown[token.key] = len(lives)
                 lasting = Visibility.COMMITTED if token.key in last else Visibility.ABORTED
-                lives.append(Life(token, number, each.sample.driver, token.offset, lasting))
+                lives.append(Life(number, token, each.sample.driver, lasting))
         for key in set(shown) - {token.key for token in each.tokens}:
             del shown[key]
     return lives

@@ -123,7 +123,7 @@ class SinkVariants(Further):
         count = len(self.rows.batches)
         parts = [batch.rows for batch in self.rows.batches]
         # Rows with the usual keys and the next ids.
-        more = generate(count + 1) if self.rows.generated else self.rows.moved(count)
+        more = generate(count + 1) if self.rows.generated else self.rows.moved()
         longer = Rows([*parts, more.batches[count if self.rows.generated else 0].rows], generated=self.rows.generated)
         try:
             harness.crash(run, Point(f"{COMMIT}{count}", 0))
@@ -166,7 +166,7 @@ class SinkVariants(Further):
 
     def _both(self) -> Rows:
         count = len(self.rows.batches)
-        second = generate(count, first=count) if self.rows.generated else self.rows.moved(count)
+        second = generate(count, first=count) if self.rows.generated else self.rows.moved()
         batches = [batch.rows for batch in (*self.rows.batches, *second.batches)]
         return Rows(batches, generated=self.rows.generated)
 

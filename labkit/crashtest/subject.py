@@ -110,12 +110,16 @@ def module_name(file: str) -> str:
     return "crashtest_subject_" + "".join(sign if sign.isalnum() else "_" for sign in Path(file).stem)
 
 
-def load(file: str, *, reload: bool = False) -> ModuleType:
-    """Import the user's file (again, if `reload`) and return the module. Raises `InvalidInput` if the import fails."""
+def load(file: str) -> ModuleType:
+    """Import the user's file and return the module. Raises `InvalidInput` if the import fails."""
     name = module_name(file)
-    if name in sys.modules and not reload:
+    if name in sys.modules:
         return sys.modules[name]
-    reach(file)
+    for folder in (str(package_root(file)), str(Path(file).parent)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise InvalidInput(f"{file}: not a Python file; name a file that ends in .py.")
@@ -133,28 +137,9 @@ def load(file: str, *, reload: bool = False) -> ModuleType:
     return module
 
 
-def reach(file: str) -> None:
-    """Extend `sys.path` so that this process can import modules next to the user's file and in the current folder."""
-    for folder in (str(package_root(file)), str(Path(file).parent)):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-
-
 def _error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
-
-
-def find(subject: Subject) -> Any:
-    """Import the user's file and return the named object. Raises `InvalidInput` if it is not defined."""
-    module = load(subject.file)
-    if not hasattr(module, subject.name):
-        raise InvalidInput(
-            f"{subject.file}: it does not define {subject.name}; write FILE:NAME with a name that it defines."
-        )
-    return getattr(module, subject.name)
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
@@ -268,7 +253,10 @@ def main(file: str, name: str) -> None:
     """Print the Spark interface that fits the sink, as one line of JSON after any output of the user's file."""
     subject = Subject(file, name)
     try:
-        examined = Examined(adapter=adapter_of(find(subject), subject))
+        module = load(file)
+        if not hasattr(module, name):
+            raise InvalidInput(f"{file}: it does not define {name}; write FILE:NAME with a name that it defines.")
+        examined = Examined(adapter=adapter_of(getattr(module, name), subject))
     except InvalidInput as error:
         examined = Examined(because=str(error))
     sys.stdout.flush()

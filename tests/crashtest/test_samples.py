@@ -147,8 +147,8 @@ def test_a_reader_that_counts_is_told_so() -> None:
 
 
 def test_a_large_batch_is_followed_by_a_small_one_with_ids_of_its_own() -> None:
-    first, second = generate_large(7).batches
+    first, second = generate_large().batches
     assert (len(first.rows), len(second.rows)) == (LARGE, 10)
     ids = [row["id"] for row in (*first.rows, *second.rows)]
     assert len(set(ids)) == len(ids)
-    assert generate_large(7).planned_batches() != []
+    assert generate_large().planned_batches() != []

@@ -146,9 +146,8 @@ def test_no_more_pairs_are_tried_than_there_are() -> None:
     ledger.results = [
         replace(each, id=f"{name} then x", group=Group.PAIR) for name, each in zip("abc", results(), strict=False)
     ]
-    limits = {"found": 1, "sampled_writes": 0, "selected": False, "between_lines": False}
     for pairs in ((), ("a then x",), ("d then x", "e then x")):
-        coverage = ledger.summary((), pairs=pairs, directed=pairs, **limits).coverage
+        coverage = ledger.coverage(pairs, pairs, found=1)
         assert coverage.pairs_tried == 3
         assert coverage.pairs == len({*pairs, "a then x", "b then x", "c then x"})
         assert coverage.directed_tried <= coverage.directed

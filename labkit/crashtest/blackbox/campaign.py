@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
-from labkit.crashtest.blackbox.diagnosis import diagnose
+from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
 from labkit.crashtest.blackbox.execution import NOT_SUFFERED
 from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
@@ -62,12 +62,13 @@ from labkit.crashtest.blackbox.points import (
     telling,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
-from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
+from labkit.crashtest.blackbox.report import BETWEEN_LINES, late_notes, outage_notes
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
 from labkit.crashtest.blackbox.states import Comparison
-from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, text
+from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, picture, plain, text
+from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown
@@ -75,7 +76,7 @@ from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
-from labkit.crashtest.verdict import FAULT_AT, Group, Result
+from labkit.crashtest.verdict import FAULT_AT, KERNEL, LINES, Group, Result, summarise
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.delivery import fits
 from labkit.host.syscalls.faults import Fault
@@ -577,49 +578,38 @@ class Campaign:
         runs, by default those of `jobs()`. Raises `InvalidInput` at once if the id `name` is unknown.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
-        self._check(name, jobs)
-        return self._one(name, jobs)
-
-    def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        if name in self.settings.faults or any(job.id == name for job in jobs) or self.further.may_come(name):
-            return
-        known: Collection[str] = self.points
-        place, kind = name.partition(THEN)[0], name.partition(FAULT_AT)[0]
+        is_fault = name in self.settings.faults
+        named = [job for job in jobs if job.id == name or (is_fault and job.fault == name)]
+        if named or is_fault:  # no call may be able to suffer it
+            return iter(named)
+        if self.further.may_come(name):
+            return self._one_further(name)
+        kind = name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:
             raise InvalidInput(f"--only {name}: this run has a fault; add --fault {kind} to inject it.")
-        if any(point.is_called(place) for point in self.points.values()):
-            return
+        # If several points are at the line, the first one counts.
+        if point := next((each for each in self.points.values() if each.is_called(name.partition(THEN)[0])), None):
+            return self._from(point, name)
+        place, known = name.partition(THEN)[0], [*self.points]
         if kind in self.settings.faults:
             place, known = name, [job.id for job in jobs if job.fault == kind]
         if self.settings.power_cut and name.startswith(POWER):
-            place, known = place.removeprefix(POWER).partition(STATE)[0], self.outage_points
-        if place not in known:
-            if following := behind_sync(self._seen.effects, place):
-                raise InvalidInput(
-                    f"--only {name}: labkit does not kill before a sync, because the files would be the same as after "
-                    f"a kill before the next system call; choose {following!r}."
-                )
-            close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
-            others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
-            known_ids = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
-            raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{known_ids}")
-
-    def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        named = [job for job in jobs if job.id == name or (name in self.settings.faults and job.fault == name)]
-        if named or name in self.settings.faults:  # no call may be able to suffer it
-            yield from named
-            return
-        if self.further.may_come(name):
-            yield from self._one_further(name)
-            return
-        if name.startswith(POWER) and self.settings.power_cut:
-            place = name.removeprefix(POWER).partition(STATE)[0]
+            place, known = place.removeprefix(POWER).partition(STATE)[0], [*self.outage_points]
             if place in self.outage_points:
-                yield outage_job(self.outage_points[place])
-                return
+                return iter([outage_job(self.outage_points[place])])
+        if following := behind_sync(self._seen.effects, place):
+            raise InvalidInput(
+                f"--only {name}: labkit does not kill before a sync, because the files would be the same as after "
+                f"a kill before the next system call; choose {following!r}."
+            )
+        close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
+        others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
+        known_ids = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
+        raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{known_ids}")
+
+    def _from(self, point: Point, name: str) -> Iterator[Job]:
+        """Yield the run with a crash at the point, then the one with the id `name` if it crashes more than once."""
         first, then, second = name.partition(THEN)
-        # If several points are at the line, the first one counts.
-        point = next(each for each in self.points.values() if each.is_called(first))
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
             yield loop_job(point)
@@ -666,26 +656,42 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on all runs so far."""
-        unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
-        summary = self.ledger.summary(
-            unjudged,
+        settings, harness, seen = self.settings, self.harness, self._seen
+        unjudged = settings.unjudged(seen.effects)
+        coverage = self.ledger.coverage(
+            self.pairs,
+            self.directed | self.grown,
             found=self.points_total,
-            pairs=self.pairs,
-            directed=self.directed | self.grown,
-            sampled_writes=sum(len(borders(each.call)) > BORDERS for each in self._seen.effects),
+            sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
-            between_lines=bool(self.settings.unwatchable),
-            faults={fault.value: len(self._able(fault)) for fault in self.settings.faults},
+            between_lines=bool(settings.unwatchable),
         )
-        harness, seen = self.harness, self._seen
+        replaced = ["aborted_read"] if seen.replaces else []
+        faults = {fault.value: len(self._able(fault)) for fault in settings.faults}
+        summary = summarise(self.results, coverage, [*unjudged, *replaced], faults)
         notes = [
+            *([BETWEEN_LINES.format(why=settings.unwatchable.rstrip("."))] if settings.unwatchable else []),
             *(*seen.notes, *harness.outside.notes(), *log_notes(seen.effects, harness.logs)),
             *(*outage_notes(self.results), *late_notes(self.results)),
             *(*harness.leftover_notes, *harness.lines.notes(), *self._notes_on_states()),
-            *([LONGER] if self.settings.more else []),
+            *([LONGER] if settings.more else []),
+            *([f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []),
         ]
-        why = diagnose(summary, self.points, self.settings.decides)
-        return pipeline_report(self.settings, seen, summary, why, stories=self._stories, notes=notes)
+        weakest = summary.weakest
+        worst = [each.worst for each in fault_claims(summary) if each.worst is not None]
+        return Report(
+            settings,
+            settings.adapter,
+            LINES if settings.unwatchable else KERNEL,
+            seen.expectation.shape,
+            summary,
+            tuple(plain(seen.effects)),
+            diagnose(summary, self.points, settings.decides),
+            {each.fault: diagnose_fault(each) for each in worst},
+            picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else "",
+            tuple(dict.fromkeys(notes)),
+            settings.untested(self.results),
+        )
 
 
 @contextmanager

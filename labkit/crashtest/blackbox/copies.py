@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,24 +100,19 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
         place = stack.enter_context(own_folder()).resolve()
         all_copies = []
         for number in range(1, count + 1):
-            folder = place / str(number) / settings.folder.name
+            folder, mark = place / str(number) / settings.folder.name, f"{main.mark}-{number}"
             _copy(settings.folder, folder, apart)
-            copy = _opened(stack, main, moved(settings, folder), folder.parent, number)
+            in_copy = moved(settings, folder)
+            try:
+                helpers = stack.enter_context(HelperCommands(in_copy, folder.parent, {MARK: mark}))
+            except InvalidInput as error:
+                raise Shared(str(error)) from None
+            copy = Harness(in_copy, helpers, main.folder / f"beside-{number}", mark)
+            copy.copy_findings(main)
             copy.beside = beside
             all_copies.append(copy)
         _check(main, healthy, all_copies)
         yield all_copies
-
-
-def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Harness:
-    mark = f"{main.mark}-{number}"
-    try:
-        helpers = stack.enter_context(HelperCommands(settings, apart, {MARK: mark}))
-    except InvalidInput as error:
-        raise Shared(str(error)) from None
-    harness = Harness(settings, helpers, main.folder / f"beside-{number}", mark)
-    harness.copy_findings(main)
-    return harness
 
 
 def _measure(folder: Path, apart: Path) -> None:
@@ -148,41 +143,31 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
     """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
-    times = Counter(place for each in tried for place in each.places)
+    times = Counter(place for places, _ in tried for place in places)
     common = [place for place, count in times.items() if count > 1]
-    home = [place for place in times if _is_below(place, main.settings.folder)]
+    home = [place for place in times if Path(place).is_relative_to(main.settings.folder)]
     if home or common:
         used_twice = min(home or common)
         raise Shared(f"runs in two copies of the folder would both use {used_twice}, so they would interfere")
-    for each in tried:
-        if each.why:
-            raise Shared(each.why)
+    if why := next((why for _, why in tried if why), ""):
+        raise Shared(why)
     if main.helpers.read():
         raise Shared("the pipeline's rows appear outside of the copy of the folder in which it runs")
     for copy in all_copies:
         _check_emptied(copy)
 
 
-@dataclass
-class Tried:
-    """The findings of a trial run in one copy of the user's folder, without a crash and parallel to other copies."""
+def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
+    """Run the pipeline in one copy of the user's folder, without a crash and parallel to other copies.
 
-    places: set[str]
-    """The files outside of the copy, and the servers, to which the run wrote."""
-    why: str = ""
-    """The reason why the run in the copy differed from the run in the user's folder; empty if it did not."""
-
-
-def _tried(harness: Harness, healthy: Healthy) -> Tried:
+    Return the files outside of the copy, and the servers, to which the run wrote, and the reason why the run differed
+    from the run in the user's folder, empty if it did not.
+    """
     places: set[str] = set()
 
     def meet(call: Call) -> None:
-        if call.kind is CallKind.SEND:
-            places.add(call.target)
-        else:
-            places.update(
-                path for path in (call.path, call.target) if path and _is_outside(path, harness.settings.folder)
-            )
+        paths = [path for path in (call.path, call.target) if path and _is_outside(path, harness.settings.folder)]
+        places.update([call.target] if call.kind is CallKind.SEND else paths)
 
     usual, quiet = healthy.run.starts[0], harness.beside
     harness.beside = Beside(meet, quiet.stop)
@@ -194,29 +179,25 @@ def _tried(harness: Harness, healthy: Healthy) -> Tried:
             harness.look(run, "end")
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         # For example, a reset finds files that another copy has just made.
-        return Tried(places, f"{NOT_THE_SAME}: {str(error).rstrip('.')}")
+        return places, f"{NOT_THE_SAME}: {str(error).rstrip('.')}"
     finally:
         harness.beside = quiet
     if run.unknown:
-        return Tried(places, f"{NOT_THE_SAME}: {run.unknown.rstrip('.')}")
+        return places, f"{NOT_THE_SAME}: {run.unknown.rstrip('.')}"
     ended = (start.over, start.watched.status)
     alike = {each.family for each in start.effects} == {each.family for each in healthy.effects}
     same = counted(run.values) == counted(healthy.run.values)
     if ended != (usual.over, usual.watched.status) or not alike or not same:
-        return Tried(places, NOT_THE_SAME)
+        return places, NOT_THE_SAME
     silence, longer = harness.silence, start.silence
     harness.silence = replace(
         silence, before=max(silence.before, longer.before), between=max(silence.between, longer.between)
     )
-    return Tried(places)
-
-
-def _is_below(path: str, folder: Path) -> bool:
-    return Path(path).is_relative_to(folder)
+    return places, ""
 
 
 def _is_outside(path: str, folder: Path) -> bool:
-    return not (_is_below(path, folder) or path.startswith(("/dev/", "/proc/")) or CACHES in path)
+    return not (Path(path).is_relative_to(folder) or path.startswith(("/dev/", "/proc/")) or CACHES in path)
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:

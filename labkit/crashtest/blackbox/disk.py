@@ -358,8 +358,8 @@ def build(folder: Path, wanted: Tree) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))
-        if name not in wanted or _kind(path) is not _kind_of(wanted[name]):
-            _remove(path)
+        if name not in wanted or not _is_of_kind(path, wanted[name]):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for name, content in sorted(wanted.items()):
         path = folder / name
         if content is None:
@@ -374,20 +374,8 @@ def build(folder: Path, wanted: Tree) -> None:
                 shutil.copymode(content, path)
 
 
-def _kind(path: Path) -> type[Folder | File | Link]:
-    if path.is_symlink():
-        return Link
-    return Folder if path.is_dir() else File
-
-
-def _kind_of(content: Content | Link | None) -> type[Folder | File | Link]:
-    if isinstance(content, Link):
-        return Link
-    return Folder if content is None else File
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+def _is_of_kind(path: Path, content: Content | Link | None) -> bool:
+    """Return whether a real path is what this entry of a tree is: a link, a folder or a file."""
+    if isinstance(content, Link) or path.is_symlink():
+        return isinstance(content, Link) and path.is_symlink()
+    return path.is_dir() == (content is None)

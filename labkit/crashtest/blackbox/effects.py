@@ -139,19 +139,18 @@ class Namer:
         ignored: Sequence[str] = (),
         numbered: frozenset[str] = frozenset(),
         earlier: Iterable[Call] = (),
+        unnamed: Path | None = None,
     ) -> None:
         """Prepare to name the system calls that concern these watched folders.
 
         `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
         pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
         run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier
-        starts, whose process ids may still be in names of files.
+        starts, whose process ids may still be in names of files. The name of the folder `unnamed` is left out of names.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
-        self.unnamed: Path | None = None
-        """The folder whose own name is left out of names."""
-        self._ignored = ignored
+        self._unnamed, self._ignored = unnamed, ignored
         self._numbered = numbered
         self._pids = {number for call in earlier for number in (call.process, call.pid)}
         self._times: Counter[tuple[CallKind, str]] = Counter()
@@ -197,7 +196,7 @@ class Namer:
         for folder in self._folders:
             if path and Path(path).is_relative_to(folder):
                 inside = str(Path(path).relative_to(folder))
-                return f"{folder.name}/{inside}" if self._named and folder != self.unnamed else inside
+                return f"{folder.name}/{inside}" if self._named and folder != self._unnamed else inside
         return None
 
     def file(self, path: str) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
@@ -86,18 +86,6 @@ class Start:
     """What a sync that failed would have made durable, and stays all the same; empty without such a fault."""
 
 
-@dataclass
-class Expected:
-    """The facts, known from the run without a crash, by which the test decides when a later start is over."""
-
-    misses_nothing: Callable[[], bool]
-    """Returns whether every row that is due can be read; raises `ReaderFailed` if nobody knows at the moment."""
-    endless: bool | None = None
-    """Whether the command never ends by itself; None before the first run."""
-    silence: Silence = field(default_factory=Silence)
-    """The longest silences of the run without a crash."""
-
-
 Note = Callable[[Call], None]
 """A function that is called with each system call that happens, in whatever folder."""
 
@@ -105,14 +93,8 @@ Ask = Callable[[Effect], bool | None]
 """Called with each effect before it happens; returns False if it killed the process, so that it never happens."""
 
 
-class Starter(Protocol):
-    """The type of a function that chooses how a start of the pipeline is made and watched."""
-
-    def __call__(self, *, is_first: bool, exits: bool) -> Watch:
-        """Return the function that starts and watches the command.
-
-        With `exits`, the start is over only when the process has ended.
-        """
+Starter = Callable[..., Watch]
+"""Chooses how a start is made and watched, given whether it `is_first` in its run, and is over only when it `exits`."""
 
 
 class Stopped(LabError):
@@ -129,70 +111,64 @@ class Beside:
     """Stops every run of the test once it is set."""
 
 
+@dataclass
 class Execution:
     """One start of the pipeline: records its system calls, kills it at a crash point, and decides when it is over."""
 
-    def __init__(
-        self,
-        settings: PipelineSettings,
-        namer: Namer,
-        expected: Expected,
-        at: Point | None = None,
-        ask: Ask | None = None,
-        *,
-        beside: Beside | None = None,
-        note: Note | None = None,
-        lines: Lines | None = None,
-        begin: Watch | None = None,
-        files: RunFiles | None = None,
-        fault: Fault | None = None,
-    ) -> None:
-        self._files = files
-        self._fault, self._unsynced = fault, Unsynced()
+    settings: PipelineSettings
+    namer: Namer
+    misses_nothing: Callable[[], bool]
+    """Returns whether every row that is due can be read; raises `ReaderFailed` if nobody knows at the moment."""
+    endless: bool | None
+    """Whether the command never ends by itself; None before the first run."""
+    usual: Silence
+    """The longest silences of the run without a crash."""
+    beside: Beside
+    lines: Lines
+    watch: Watch
+    at: Point | None = None
+    ask: Ask | None = None
+    note: Note | None = None
+    files: RunFiles | None = None
+    fault: Fault | None = None
+
+    def __post_init__(self) -> None:
+        self._unsynced = Unsynced()
         self._patient_until = 0.0
         """The time until which a call is delayed, or a stop may last, so that silence means nothing."""
         self._states: dict[str, State] = {}
-        self._settings, self._namer, self._expected = settings, namer, expected
-        self._at, self._ask, self._note = at, ask, note
-        self._beside, self._lines, self._watch = beside or Beside(), lines or Lines(), begin or settings.watch
         self._effects: list[Effect] = []
         self._over = Over.ENDED
         self._silence = Silence()
-        self._begun = time.monotonic()
-        self._last_call = self._last_effect = self._looked = self._begun
+        self._last_call = self._last_effect = self._looked = time.monotonic()
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
         """Start the command, wait until the start is over, and return its record."""
-        watched = self._watch(
-            ["/bin/sh", "-c", self._settings.pipeline],
-            folder=self._settings.folder,
+        watched = self.watch(
+            ["/bin/sh", "-c", self.settings.pipeline],
+            folder=self.settings.folder,
             environment={**os.environ, **environment},
             output=log,
             decide=self.decide,
             tick=self.tick,
-            contents=self._cuts or self._ask is not None,
+            contents=self.ask is not None or (self.at is not None and self.at.cut > 0),
         )
         self._unsynced.drop()
         if any(each.overdue for each in watched.faults):
             self._over = Over.OVERDUE
         if watched.held is not None:
             self._over = Over.KILLED
-            if self._at is not None and self._at.cut:
-                write_part(watched.held, self._at.kind_of_cut)
+            if self.at is not None and self.at.cut:
+                write_part(watched.held, self.at.kind_of_cut)
         return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
-
-    @property
-    def _cuts(self) -> bool:
-        return self._at is not None and self._at.cut > 0
 
     def decide(self, call: Call) -> Decision:
         """Record a system call, and answer what to do: let it go on, let it fail, or kill the pipeline."""
         answer = self._decide(call)
-        happens = isinstance(answer, TimedFault)
-        if answer is Answer.GO_ON or happens:
-            if self._note is not None:
-                self._note(call)
-            if self._fault is not None:
+        if answer is Answer.GO_ON or isinstance(answer, TimedFault):
+            if self.note is not None:
+                self.note(call)
+            if self.fault is not None:
                 self._unsynced.note(call)
         elif isinstance(answer, Fault):
             self._unsynced.fail(call, answer)
@@ -200,31 +176,31 @@ class Execution:
 
     def _decide(self, call: Call) -> Decision:
         self._last_call = time.monotonic()
-        if self._beside.meet is not None:
-            self._beside.meet(call)
-        effect = self._namer.name(call)
+        if self.beside.meet is not None:
+            self.beside.meet(call)
+        effect = self.namer.name(call)
         if effect is None:
             return Answer.GO_ON
-        effect = self._lines.added(effect, self._settings.folder)
-        if self._ask is not None:
+        effect = self.lines.added(effect, self.settings.folder)
+        if self.ask is not None:
             # The written bytes are not kept, because a run may write more than fits into memory.
             effect = replace(effect, cuts=cuts(call), call=replace(effect.call, content=None))
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
             self._silence.note(before, call.seconds)
-        if self._ask is not None and self._ask(effect) is False:
+        if self.ask is not None and self.ask(effect) is False:
             return Answer.GO_ON
-        if self._files is not None:
-            self._states[effect.name] = self._files.look(effect, self._namer)
-        is_here = self._at is not None and effect.name == self._at.effect
-        if is_here and self._fault is None:
+        if self.files is not None:
+            self._states[effect.name] = self.files.look(effect, self.namer)
+        is_here = self.at is not None and effect.name == self.at.effect
+        if is_here and self.fault is None:
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
-        return self._injected(self._fault) if is_here and self._fault is not None else Answer.GO_ON
+        return self._injected(self.fault) if is_here and self.fault is not None else Answer.GO_ON
 
     def _injected(self, fault: Fault) -> Decision:
-        seconds = {Fault.SIGTERM: self._settings.grace, Fault.DELAY: self._settings.delay}.get(fault)
+        seconds = {Fault.SIGTERM: self.settings.grace, Fault.DELAY: self.settings.delay}.get(fault)
         if seconds is None:
             return fault
         self._patient_until = time.monotonic() + seconds
@@ -232,8 +208,8 @@ class Execution:
 
     def tick(self) -> Answer:
         """Answer whether to wait on, or to kill the command because it is done or was silent for too long."""
-        now, limit = time.monotonic(), self._settings.limit
-        if self._beside.stop.is_set():
+        now, limit = time.monotonic(), self.settings.limit
+        if self.beside.stop.is_set():
             raise Stopped("stopped")
         if now < self._patient_until:
             self._last_call = self._last_effect = now
@@ -248,22 +224,21 @@ class Execution:
         return Answer.GO_ON
 
     def _patience(self, limit: float) -> float:
-        usual = max(self._expected.silence.before, self._expected.silence.between)
-        return max(limit, PATIENCE * usual)
+        return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
         """Return whether an endless command has delivered all rows. The reader is called only after a silence."""
-        if self._expected.endless is False:
+        if self.endless is False:
             return False
-        allowed = self._settings.limit
-        if self._expected.endless:
+        allowed = self.settings.limit
+        if self.endless:
             begun = any(each.kind is not CallKind.EXIT for each in self._effects)
-            allowed = self._expected.silence.allowed(begun=begun)
+            allowed = self.usual.allowed(begun=begun)
         since = max(self._last_effect, self._looked)
         if now - since < allowed:
             return False
         try:
-            return self._expected.misses_nothing()
+            return self.misses_nothing()
         except (ReaderFailed, InvalidInput):
             return False
         finally:

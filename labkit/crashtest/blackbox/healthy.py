@@ -146,17 +146,21 @@ def healthy(harness: Harness) -> Healthy:
         effects = _named_again(harness, start)
         harness.logs = logs(effects, reads)
     _check_started(run)
-    _check_watched(harness)
+    for folder in harness.settings.watched:
+        if not folder.is_dir():
+            raise InvalidInput(
+                f"--watch {folder}: this folder does not exist, and a run without a crash does not create it; "
+                "name one that the pipeline writes to."
+            )
     if run.unknown:
-        option, why = _reader(harness), run.unknown.rstrip(".")
-        raise InvalidInput(f"{option}: {why}.")
+        raise InvalidInput(f"{harness.settings.read_option}: {run.unknown.rstrip('.')}.")
     values = run.values
     if not values:
-        option = _reader(harness)
         left = "or the {} process(es) that the command left running do the work: give a command that waits for them"
         remedies = ["make the command and the reader use the same place", *_left_running(start, left)]
         raise InvalidInput(
-            f"{option}: the reader found no rows after the command had ended well; {', '.join(remedies)}."
+            f"{harness.settings.read_option}: the reader found no rows after the command had ended well; "
+            f"{', '.join(remedies)}."
         )
     _check_emptied(harness)
     notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
@@ -206,19 +210,20 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     helpers.begin()
     before = _files(harness.settings.watched)
     try:
-        surely(helpers.read, 2.0)  # the first reading may import modules, and so is not timed
-        usual = min(_timed(helpers) for _ in range(READINGS))
-        left = surely(helpers.read, 2.0)
+        times = []
+        for _ in range(1 + READINGS):
+            begun = time.monotonic()
+            left = surely(helpers.read, 2.0)
+            times.append(time.monotonic() - begun)
     except ReaderFailed as error:
-        why = str(error).rstrip(".")
-        raise InvalidInput(f"{why}; the reader must return no rows if the store is empty.") from None
+        raise InvalidInput(f"{str(error).rstrip('.')}; the reader must return no rows if the store is empty.") from None
     if left:
-        option = _reader(harness)
         raise InvalidInput(
-            f"{option}: after reset and feed, before any run, the reader returns {len(left)} row(s), such as "
-            f"{some(left, 1)}; let the reset empty the store, the checkpoint and the input."
+            f"{harness.settings.read_option}: after reset and feed, before any run, the reader returns {len(left)} "
+            f"row(s), such as {some(left, 1)}; let the reset empty the store, the checkpoint and the input."
         )
-    return usual, _made_by_reader(harness, before)
+    # The first reading may import modules, and so does not count.
+    return min(times[1:]), _made_by_reader(harness, before)
 
 
 def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
@@ -246,12 +251,6 @@ def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> 
     return [f"the reader writes to {made[0]} in an empty store, so no run tests how the command makes it; {remedy}"]
 
 
-def _timed(helpers: HelperCommands) -> float:
-    begun = time.monotonic()
-    surely(helpers.read, 2.0)
-    return time.monotonic() - begun
-
-
 def _check(harness: Harness, start: Start) -> None:
     name, how_it_ended = harness.settings.named, harness.ending_of(start)
     if start.over is Over.ENDED and start.watched.status != 0:
@@ -272,22 +271,12 @@ def _check_started(run: PipelineRun) -> None:
         raise ServiceUnavailable(run.unknown)
 
 
-def _check_watched(harness: Harness) -> None:
-    for folder in harness.settings.watched:
-        if not folder.is_dir():
-            raise InvalidInput(
-                f"--watch {folder}: this folder does not exist, and a run without a crash does not create it; "
-                "name one that the pipeline writes to."
-            )
-
-
 def _check_emptied(harness: Harness) -> None:
     try:
         harness.helpers.reset()
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
-        why = str(error).rstrip(".")
-        raise InvalidInput(f"after the run without a crash: {why}.") from None
+        raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
     if left:
         raise InvalidInput(
             f"--reset: it left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
@@ -322,10 +311,6 @@ def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | N
             "the reader leave out columns that differ from run to run, or name the right rows with --expected."
         )
     return ["no --expected: the rows of the run without a crash were taken for right (two runs left the same)"]
-
-
-def _reader(harness: Harness) -> str:
-    return "--read-command" if harness.settings.read_command else "--reader"
 
 
 def _left_running(start: Start, sentence: str) -> list[str]:

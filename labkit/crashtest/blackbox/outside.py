@@ -8,7 +8,6 @@ no state, because no later start can look for it.
 
 import fnmatch
 import os
-import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -191,14 +190,15 @@ class Outside:
         end. `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
-        files = [Path(each) for each in found if _is_regular(each)]
+        # Unlike those of `Path`, these two functions never raise.
+        files = [Path(each) for each in found if os.path.isfile(each) and not os.path.islink(each)]  # noqa: PTH113, PTH114
         with FileReads([], files[:MOST]) as reads:
             changes.reads = reads
             yield
-            used = {each for each in files if _is_read(each, changes, reads)}
+            used = {str(each) for each in files if changes.emptied.get(str(each), not reads.is_only_written(each))}
             for each in found:
                 again = changes.whole and each in earlier and not reads.use(Path(each)).opened
-                use = Use.READ if Path(each) in used else self._use(each, changes, again=again)
+                use = Use.READ if each in used else self._use(each, changes, again=again)
                 if use is not None:
                     self.states.setdefault(each, use)
             changes.reads = None
@@ -250,19 +250,6 @@ class Outside:
             f"{self.states[first]}{others}; --watch {_short(str(Path(first).parent))} tests it, --ignore GLOB says "
             "that nobody depends on it"
         )
-
-
-def _is_regular(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
-    if str(path) in changes.emptied:
-        return changes.emptied[str(path)]
-    return not reads.is_only_written(path)
 
 
 def _short(path: str) -> str:

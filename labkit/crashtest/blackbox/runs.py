@@ -18,7 +18,6 @@ from labkit.crashtest.blackbox.execution import (
     Ask,
     Beside,
     Execution,
-    Expected,
     Over,
     Silence,
     Start,
@@ -208,7 +207,10 @@ class Harness:
         except (JobFailed, ReaderFailed, GuardLate) as error:
             run.unknown = str(error)
         finally:
-            self._sweep()
+            if left := marked_processes(self.mark):
+                end(left)
+                note = f"{len(left)} process(es) outlived their start of the pipeline; they were ended"
+                self.leftover_notes.append(note)
         run.seconds = time.monotonic() - begun
 
     def _begin(self, run: PipelineRun) -> None:
@@ -221,12 +223,6 @@ class Harness:
             if self.expectation is None:
                 raise
             run.unknown = str(error)
-
-    def _sweep(self) -> None:
-        left = marked_processes(self.mark)
-        if left:
-            end(left)
-            self.leftover_notes.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
     def start(
         self,
@@ -246,28 +242,22 @@ class Harness:
             raise JobFailed(run.unknown)
         log = run.folder / f"start-{len(run.starts) + 1}.log"
         log.touch()
-        expected, changes = Expected(self.misses_nothing, self.endless, self.silence), self.outside.changes()
-        exits = ask is not None or (at is not None and at.name == EXIT)
+        changes, exits = self.outside.changes(), ask is not None or (at is not None and at.name == EXIT)
         with self.outside.observed(changes, run.made_outside):
-            execution = Execution(
-                self.settings,
-                self.namer(run),
-                expected,
-                at,
-                ask,
-                beside=self.beside,
-                note=changes,
-                lines=self.lines.of_another_start() if run.starts else self.lines,
-                begin=watch or self.starter(is_first=not run.starts, exits=exits),
-                # In the run without a crash labkit must not read files, because it observes who reads them.
-                files=run.files if ask is None and not self.settings.unwatchable else None,
-                fault=fault,
-            )
+            lines = self.lines.of_another_start() if run.starts else self.lines
+            execution = self._execution(run, watch or self.starter(is_first=not run.starts, exits=exits), lines)
+            execution.at, execution.ask, execution.note, execution.fault = at, ask, changes, fault
+            # In the run without a crash labkit must not read files, because it observes who reads them.
+            execution.files = run.files if ask is None and not self.settings.unwatchable else None
             start = execution.run({MARK: self.mark}, log)
             changes.whole = start.over in (Over.ENDED, Over.COMPLETE)
         run.starts.append(start)
         run.made_outside |= changes.made
         return start
+
+    def _execution(self, run: PipelineRun, watch: Watch, lines: Lines) -> Execution:
+        expected = (self.misses_nothing, self.endless, self.silence)
+        return Execution(self.settings, self.namer(run), *expected, self.beside, lines, watch)
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
@@ -290,9 +280,7 @@ class Harness:
         """Return an object that names the durable system calls of the run's next start; give it all calls, in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
-        namer = Namer(settings.watched, settings.ignored, self.numbered, earlier)
-        namer.unnamed = settings.unnamed
-        return namer
+        return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
 
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
@@ -327,10 +315,9 @@ class Harness:
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
         """Crash at the same point repeatedly, up to `times` times, until a start no longer reaches it."""
-        self.crash(run, at)
         while len(run.crashes) < times:
             start = self.start(run, at)
-            if not reached(start, at):
+            if run.crashes and not reached(start, at):
                 run.notes.append(f"start {len(run.starts)} did not come to the point again: {self.ending_of(start)}")
                 return
             self._prove(run, start, at)
@@ -338,8 +325,7 @@ class Harness:
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
         if not reached(start, at):
-            how_it_ended = self.ending_of(start)
-            raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
+            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None:
             raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing")
@@ -459,8 +445,7 @@ class Harness:
     def _rows_without_crash(self, run: PipelineRun) -> list[Any]:
         start = self.start(run)
         if self.failed(start):
-            how_it_ended = self.ending_of(start)
-            raise JobFailed(f"the command failed without a crash: {how_it_ended}")
+            raise JobFailed(f"the command failed without a crash: {self.ending_of(start)}")
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
@@ -488,8 +473,7 @@ class Harness:
 
         first = self.start(run, ask=hold)
         if not others:
-            how_it_ended = self.ending_of(first)
-            raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
+            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(first)}")
         run.starts.sort(key=lambda start: start.watched.began)
         for which, start in (("first", first), ("second", others[0])):
             waited = start is others[0] and start.over is Over.STALLED
@@ -503,11 +487,8 @@ class Harness:
 
         Its use of files outside of the watched folders is not observed, because the other start uses them as well.
         """
-        expected = Expected(self.misses_nothing, self.endless, self.silence)
-        settings = replace(self.settings, limit=WAITS_SECONDS)
-        begin = self.starter(is_first=False, exits=True)
-        lines = self.lines.of_another_start()
-        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=lines, begin=begin)
+        execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
+        execution.settings = replace(self.settings, limit=WAITS_SECONDS)
         log = run.folder / "beside.log"
         log.touch()
         start = execution.run({MARK: self.mark}, log)
@@ -606,7 +587,7 @@ class Harness:
     def recovery_of(self, run: PipelineRun) -> Start | None:
         """Return the start that recovered from the first crash of a run; None if there is none."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
-        return later[0] if later else None
+        return next(iter(later), None)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:

@@ -12,6 +12,7 @@ from labkit.crashtest.blackbox.expectation import Expectation, expect
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
+from labkit.host.syscalls.faults import Fault
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.effects import Effect
@@ -23,6 +24,18 @@ Watch = Callable[..., "WatchedRun"]
 
 CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
+
+UNTESTED = (
+    "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
+    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, reads, "
+    "closes and new connections that fail, a store that is locked{faults}, more than {loops} crashes at one place, and "
+    "more than two at different places; pairs of places that leave the files as another crash does are a sample."
+)
+POWER_SENTENCES = {
+    False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
+    True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "
+    "attributes that it may lose",
+}
 
 
 def _source(text: str) -> str:
@@ -108,6 +121,16 @@ class PipelineSettings(SharedOptions):
     """The folder in which every command of the user runs."""
     unwatchable: str = ""
     """The reason why system calls cannot be watched, so that the test kills between lines of Python; usually empty."""
+    named: str = "--command"
+    """What error messages begin with: the option `--command`, or the name of the sink under test."""
+    adapter: str = "a command"
+    """The report's name for the interface under test: a command, or a Spark interface such as foreachBatch."""
+    reset_remedy: str = (
+        "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
+    )
+    """The advice in the message to a user who gave no way to empty the store."""
+    unnamed: Path | None = None
+    """The watched folder that is left out of the names of system calls; None if all are included."""
 
     @property
     def subject(self) -> str:
@@ -138,19 +161,9 @@ class PipelineSettings(SharedOptions):
         return self.limit
 
     @property
-    def named(self) -> str:
-        """What error messages begin with: the option `--command`, or the name of the sink under test."""
-        return "--command"
-
-    @property
-    def adapter(self) -> str:
-        """The report's name for the interface under test: a command, or a Spark interface such as foreachBatch."""
-        return "a command"
-
-    @property
-    def reset_remedy(self) -> str:
-        """The advice in the message to a user who gave no way to empty the store."""
-        return "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
+    def read_option(self) -> str:
+        """The option that says how rows are read, with which messages about the reader begin."""
+        return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
         """Remove what the test itself made for the last run; called after the user's reset.
@@ -159,8 +172,20 @@ class PipelineSettings(SharedOptions):
         """
 
     def untested(self, results: "Sequence[Result]") -> str:
-        """Return the report's sentence on faults that were not tried; empty for the usual one on pipelines."""
-        return ""
+        """Return the report's sentence on faults that were not tried."""
+        from labkit.crashtest.blackbox.points import LOOP
+
+        expiring = (
+            f"after more than {self.pause:.3g} s" if self.pause else "(--pause tries one start after so many seconds)"
+        )
+        untried = ", ".join(each.value for each in Fault if each not in self.faults)
+        return UNTESTED.format(
+            power=POWER_SENTENCES[self.power_cut],
+            pause=expiring,
+            grown="" if self.more else "input that grows between a crash and its restart (--more tries it), ",
+            faults=f", the faults {untried} (--fault tries them)" if untried else "",
+            loops=LOOP,
+        )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
         """Return the properties that the test cannot judge.
@@ -168,11 +193,6 @@ class PipelineSettings(SharedOptions):
         For a pipeline these are the properties of batches, because nobody says which row belongs to which batch.
         """
         return ("precommitted_read", "fractured_read")
-
-    @property
-    def unnamed(self) -> Path | None:
-        """The watched folder that is left out of the names of system calls; None if all are included."""
-        return None
 
     def decides(self, name: str) -> bool:
         """Return whether the system call with this name is the engine's decision that a batch is over."""

@@ -5,7 +5,7 @@ The run ends with the command; a command that makes no call for too long is kill
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -246,22 +246,14 @@ class Recorder:
         return Answer.KILL if self.silent else Answer.GO_ON
 
 
-def xray(
-    command: str,
-    folders: Sequence[Path],
-    output: Path,
-    *,
-    lanes: Lanes,
-    limit: float = LIMIT_SECONDS,
-    run: Callable[..., WatchedRun] = watch,
-) -> XRay:
+def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
     """Run a command once, by a shell in the current folder, and return the record of its durable system calls.
 
     `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The command is
     killed after `limit` seconds without a system call. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
-    watched = run(
+    watched = watch(
         ["/bin/sh", "-c", command],
         folder=Path.cwd(),
         environment=dict(os.environ),

@@ -8,7 +8,6 @@ import os
 import tempfile
 import threading
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +28,8 @@ END_SECONDS = 5.0
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
-@dataclass(frozen=True)
-class Open:
-    """A snapshot of the files and connections that the Python processes of one Unix session have open."""
-
-    files: frozenset[str]
-    peers: frozenset[str]
-
-    def beyond(self, usual: "Open") -> list[str]:
-        """Return, sorted, the files and addresses that are open here but not in `usual`, an earlier snapshot."""
-        return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
-
-
-def opened(scratch: Path) -> Open:
-    """Return the files and connections that the Python processes of this Unix session have open.
+def opened(scratch: Path) -> set[str]:
+    """Return the files, and the addresses of the connections, that the Python processes of this Unix session have open.
 
     Logs, files in `scratch`, and connections within the session are left out.
     """
@@ -57,16 +44,12 @@ def opened(scratch: Path) -> Open:
             if "python" in process.name():
                 connections += sockets
                 files |= {each.path for each in process.open_files() if scratch not in Path(each.path).parents}
-    peers = {_peer(each.raddr) for each in connections if each.raddr and _end(each.raddr) not in own}
-    return Open(frozenset(path for path in files if not path.endswith(".log")), frozenset(peers))
+    peers = {str(each.raddr) for each in connections if each.raddr and _end(each.raddr) not in own}
+    return peers | {path for path in files if not path.endswith(".log")}
 
 
 def _end(address: Any) -> object:
     return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
-
-
-def _peer(address: Any) -> str:
-    return address if isinstance(address, str) else f"{address.ip}:{address.port}"
 
 
 def threads() -> set[threading.Thread]:

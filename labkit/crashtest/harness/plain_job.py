@@ -147,16 +147,12 @@ def wait(job: PlainJob, folder: Path) -> None:
         # What a sink's classes keep in the JVM cannot be examined.
         if not go.keep or job.adapter in IN_JVM or job.jars or before.left():
             break
-        _forget_project(job.file)
+        for name, module in list(sys.modules.items()):
+            if belongs(getattr(module, "__file__", None) or "<none>", _folders(job.file)):
+                del sys.modules[name]
+        gc.collect()
         (folder / DONE).touch()
     spark.stop()
-
-
-def _forget_project(file: str) -> None:
-    for name, module in list(sys.modules.items()):
-        if belongs(getattr(module, "__file__", None) or "<none>", _folders(file)):
-            del sys.modules[name]
-    gc.collect()
 
 
 def _folders(file: str) -> tuple[Path, ...]:
@@ -184,7 +180,7 @@ class Traces:
     def left(self) -> bool:
         """Kill Spark's Python workers; return whether the sink left anything else behind, such as a thread."""
         end_workers()
-        is_open = opened(self._scratch).beyond(self._open)
+        is_open = opened(self._scratch) - self._open
         return bool(is_open or threads() - self._threads or self._now() != self._before)
 
 

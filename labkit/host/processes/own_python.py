@@ -5,7 +5,7 @@ it would run with the rights of the instructor who grades there. `-P` leaves the
 because a checkout, a test or a user names module folders with it, unless it names the working folder by accident
 (`check_python_path`).
 
-A program that has to import a user's module (`labkit.crashtest.subject.reach`) is started in the same way, and adds the
+A program that has to import a user's module (`labkit.crashtest.subject.load`) is started in the same way, and adds the
 user's folders itself, after its own imports.
 """
 

@@ -111,10 +111,8 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
     """Return what a stopped `setxattrat`, with its struct of value, size and flags, would change; None if nothing."""
-    raw = tracee.memory(of[4], _VALUE.size)
-    if len(raw) < _VALUE.size:
-        raise WillFail
-    return set_extended(tracee, at(tracee, of[0], of[1], of[2]), (of[3], *_VALUE.unpack(raw)))
+    value = _VALUE.unpack(tracee.exactly(of[4], _VALUE.size))
+    return set_extended(tracee, at(tracee, of[0], of[1], of[2]), (of[3], *value))
 
 
 def remove_extended(tracee: Tracee, file: Attributed, name: int) -> Interpretation:

@@ -24,7 +24,7 @@ _RANGE = struct.Struct("<qQQQ")
 _EVERYTHING = 1 << 62
 _HEAD = 64
 _SHARING = {"bcachefs", "btrfs", "cifs", "nfs4", "ocfs2", "overlay", "xfs", "zfs"}
-_MESSAGE = struct.Struct("<QI4xQQQQI4x")
+MESSAGE = struct.Struct("<QI4xQQQQI4x")  # struct user_msghdr
 
 
 class Source(NamedTuple):
@@ -110,12 +110,8 @@ class Contents:
             return None  # the kernel refuses the call; the program then copies
         if request & 0xFFFFFFFF == FICLONE:
             return self.copy(tracee, Source(argument), descriptor, _EVERYTHING, 0)
-        raw = tracee.memory(argument, _RANGE.size)
-        if len(raw) < _RANGE.size:
-            raise WillFail
-        source, start, size, offset = _RANGE.unpack(raw)
-        origin = Source(source, start=start)
-        return self.copy(tracee, origin, descriptor, size or _EVERYTHING, offset)
+        source, start, size, offset = _RANGE.unpack(tracee.exactly(argument, _RANGE.size))
+        return self.copy(tracee, Source(source, start=start), descriptor, size or _EVERYTHING, offset)
 
     @staticmethod
     def _start(tracee: Tracee, source: Source) -> int:
@@ -154,23 +150,17 @@ class Contents:
     def send_to(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, buffer, size, _, name, length = of[:6]
         to = address(tracee, tracee.memory(name, length)) if name and length else None
-        head = _head(tracee, [(buffer, size)])
-        return self._send(tracee.opened(descriptor), size, head, to)
+        return self._send(tracee.opened(descriptor), size, _head(tracee, [(buffer, size)]), to)
 
     def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Interpretation:
-        raw = tracee.memory(place, _MESSAGE.size)
-        if len(raw) < _MESSAGE.size:
-            raise WillFail
-        name, length, vectors, count, *_ = _MESSAGE.unpack(raw)
+        name, length, vectors, count, *_ = MESSAGE.unpack(tracee.exactly(place, MESSAGE.size))
         pieces = tracee.vectors(vectors, count)
         size = sum(each for _, each in pieces)
         to = address(tracee, tracee.memory(name, length)) if name and length else None
         return self._send(tracee.opened(descriptor), size, _head(tracee, pieces), to)
 
     def connect(self, tracee: Tracee, of: Arguments) -> Interpretation:
-        opened = tracee.opened(of[0])
-        peer = address(tracee, tracee.memory(of[1], of[2]))
-        self._peers.connects(tracee, opened.inode, peer)
+        self._peers.connects(tracee, tracee.opened(of[0]).inode, address(tracee, tracee.memory(of[1], of[2])))
         return None
 
     def listen(self, tracee: Tracee, of: Arguments) -> Interpretation:
@@ -194,10 +184,7 @@ def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
 
 
 def number(tracee: Tracee, pointer: int) -> int:
-    raw = tracee.memory(pointer, 8)
-    if len(raw) < 8:
-        raise WillFail
-    return int.from_bytes(raw, "little")
+    return int.from_bytes(tracee.exactly(pointer, 8), "little")
 
 
 def _shares_blocks(path: str) -> bool:

@@ -15,11 +15,11 @@ import select
 import signal
 import socket
 import stat
-import struct
 import time
 from collections.abc import Iterator, Sequence
 
 from labkit.host.syscalls.calls import Call, CallKind
+from labkit.host.syscalls.contents import MESSAGE
 from labkit.host.syscalls.faults import Delivery, Fault
 from labkit.host.syscalls.filters import Listener, Notification
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail, signed
@@ -31,7 +31,6 @@ NO_ANSWER = f"the server did not answer within {ANSWER_SECONDS:.0f} s, so this m
 
 _GET_DESCRIPTOR = 438
 """The number of pidfd_getfd, the same on every architecture."""
-_MESSAGE = struct.Struct("<QI4xQQQQI4x")
 _QUIET = 0.02
 
 _ERRORS = {Fault.EIO: errno.EIO, Fault.ENOSPC: errno.ENOSPC, Fault.EINTR: errno.EINTR, Fault.FSYNC: errno.EIO}
@@ -208,7 +207,7 @@ def _content(held: Notification) -> bytes:
     if held.name in ("writev", "pwritev", "pwritev2"):
         pieces = tracee.vectors(of[1], of[2])
     elif held.name == "sendmsg":
-        *_, vectors, count, control, length, _ = _MESSAGE.unpack(tracee.memory(of[1], _MESSAGE.size))
+        *_, vectors, count, control, length, _ = MESSAGE.unpack(tracee.exactly(of[1], MESSAGE.size))
         if control and length:
             raise OSError(errno.EOPNOTSUPP, "a message with control data")
         pieces = tracee.vectors(vectors, count)

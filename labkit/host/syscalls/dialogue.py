@@ -53,6 +53,3 @@ class AllEnded(Message, frozen=True, tag="all ended"):
 
 GuardMessage = Listening | Refused | RootEnded | AllEnded
 """Any message that a guard sends."""
-
-Order = Launch | Kill
-"""Any message that a watcher sends."""

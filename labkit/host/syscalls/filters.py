@@ -88,10 +88,10 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         yield Instruction(_LOAD, 0, 0, _NUMBER_AT)
 
 
-def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
+def install(machine: Architecture, instructions: list[Instruction]) -> int:
     """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped system calls.
 
-    Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
+    Raises `OSError` if the kernel or the container refuses the filter.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -101,9 +101,8 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
         raise OSError(ctypes.get_errno(), "no_new_privs")
     # With this flag (Linux 5.19), only SIGKILL interrupts a call that the watcher has read; otherwise a
     # signal could report the call twice.
-    flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = machine.numbers["seccomp"]
-    for flag in flags:
+    for flag in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
         descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(filter_program))
         if descriptor >= 0:
             return descriptor

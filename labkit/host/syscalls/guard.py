@@ -22,10 +22,9 @@ import psutil
 
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all
-from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.dialogue import AllEnded, Launch, Listening, Message, Refused, RootEnded
-from labkit.host.syscalls.filters import Instruction, install, program
-from labkit.host.syscalls.table import Architecture, architecture, questions
+from labkit.host.syscalls.filters import install, program
+from labkit.host.syscalls.table import architecture, questions
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 KILL_SECONDS = 30.0
@@ -143,9 +142,10 @@ class CommandStart:
         self._channel.sendall(wire.encode(self._refused))
 
     def _execute(self) -> None:
-        machine, instructions = self._filter()
+        machine = architecture()
+        assert machine is not None
         try:
-            self._listener = install(machine, instructions)
+            self._listener = install(machine, program(machine, questions(self._launch.kinds, machine.numbers)))
         except OSError as error:
             self._refused = Refused(str(error), error.errno or 0, filtering=True)
             return
@@ -159,12 +159,6 @@ class CommandStart:
         except OSError as error:
             message = f"{command[0]}: {error.strerror}"
             self._refused = Refused(message, error.errno or 0)
-
-    def _filter(self) -> tuple[Architecture, list[Instruction]]:
-        machine = architecture()
-        assert machine is not None
-        kinds = frozenset(CallKind(kind) for kind in self._launch.kinds)
-        return machine, program(machine, questions(kinds, machine.numbers))
 
 
 def main() -> None:

@@ -11,7 +11,6 @@ import labkit
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
-from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.dialogue import GuardMessage, Launch, Listening, Refused
 from labkit.host.syscalls.filters import Listener
 from labkit.host.syscalls.support import refusal
@@ -66,27 +65,20 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
             start_new_session=True,
         )
         child_end.close()
-        with _ended_with(process, parent_end):
+        try:
             parent_end.sendall(wire.encode(launch))
             guard = _await_listener(parent_end, launch)
             try:
                 yield guard
             finally:
                 os.close(guard.listener.descriptor)
-
-
-@contextmanager
-def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """After the `with` block, close the socket, so that the guard kills the command, and wait for the guard's end."""
-    try:
-        yield
-    finally:
-        channel.close()
-        try:
-            process.wait(GUARD_SECONDS)
-        except subprocess.TimeoutExpired:  # it is suspended
-            process.kill()
-            process.wait()
+        finally:
+            parent_end.close()  # so that the guard kills the command
+            try:
+                process.wait(GUARD_SECONDS)
+            except subprocess.TimeoutExpired:  # it is suspended
+                process.kill()
+                process.wait()
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
@@ -101,15 +93,13 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
         ) from None
     if not line:
         raise JobFailed(f"The guard process, which starts the command, died at once; see {launch.output}.")
-    lines = wire.Lines()
-    message = _decoded(lines.feed(line)[0])
+    message = _decoded(wire.Lines().feed(line)[0])
     if isinstance(message, Refused):
         raise error_of(message)
     assert isinstance(message, Listening)
     machine = architecture()
     assert machine is not None
-    kinds = frozenset(CallKind(kind) for kind in launch.kinds)
-    listener = Listener(descriptors[0], machine, questions(kinds, machine.numbers))
+    listener = Listener(descriptors[0], machine, questions(launch.kinds, machine.numbers))
     return Guarded(channel, message.root, listener)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labkit.host.syscalls.calls import Arguments, CallEffect, CallKind, Interpretation
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
-from labkit.host.syscalls.tracee import Tracee, WillFail
+from labkit.host.syscalls.tracee import Tracee
 
 _REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
 _KEEPS_TARGET, _EXCHANGES = 1, 2  # RENAME_NOREPLACE, RENAME_EXCHANGE
@@ -86,7 +86,4 @@ def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Interpretation
 
 
 def open_how(tracee: Tracee, of: Arguments) -> Interpretation:
-    raw = tracee.memory(of[2], 8)
-    if len(raw) < 8:
-        raise WillFail
-    return opens(tracee, of[0], of[1], int.from_bytes(raw, "little"))
+    return opens(tracee, of[0], of[1], int.from_bytes(tracee.exactly(of[2], 8), "little"))

@@ -6,7 +6,7 @@ If a condition is false, the kernel need not hold the call. The numbers come fro
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from labkit.host.syscalls.calls import CallKind
@@ -146,14 +146,11 @@ def architecture() -> Architecture | None:
     return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
 
 
-def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
+def questions(kinds: Iterable[str], numbers: dict[str, int]) -> list[Question]:
     """Return the system calls to stop in order to see effects of these kinds.
 
     `numbers` has the names and numbers of this architecture's calls; others are left out. Calls whose effects cannot
     be followed are always included, so that they can be counted.
     """
-    return [
-        question
-        for question in QUESTIONS
-        if question.name in numbers and (not question.kinds or question.kinds & (kinds | {CallKind.EXIT}))
-    ]
+    wanted = {*kinds, CallKind.EXIT}
+    return [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]

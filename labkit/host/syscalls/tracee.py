@@ -101,6 +101,13 @@ class Tracee:
         finally:
             os.close(descriptor)
 
+    def exactly(self, address: int, size: int) -> bytes:
+        """Return `size` bytes of the thread's memory. Raises the errors of `memory`, or `WillFail` if some are missing."""
+        raw = self.memory(address, size)
+        if len(raw) < size:
+            raise WillFail
+        return raw
+
     def text(self, address: int) -> str:
         """Return the C string at this address. Raises `Unreadable` if forbidden, or `WillFail` if nothing is there."""
         pieces = b""

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -85,11 +86,7 @@ class Watch:
         tick: Callable[[], Answer],
         kinds: frozenset[CallKind],
     ) -> None:
-        self._guard = guard
-        self._contents = contents
-        self._decide = decide
-        self._tick = tick
-        self._kinds = kinds
+        self._guard, self._contents, self._decide, self._tick, self._kinds = guard, contents, decide, tick, kinds
         self._began, self._zero = time.time(), time.monotonic()
         self._created = _created(guard.root)
         self._number = self._notifications = 0
@@ -235,21 +232,9 @@ class Watch:
         if again or others or effect.kind not in self._kinds:
             return None
         self._number += 1
-        return Call(
-            number=self._number,
-            pid=notification.thread,
-            process=process,
-            kind=effect.kind,
-            name=effect.name or notification.name,
-            path=effect.path,
-            target=effect.target,
-            size=effect.size,
-            seconds=time.monotonic() - self._zero,
-            offset=effect.offset,
-            content=effect.content,
-            synced=effect.synced,
-            head=effect.head,
-        )
+        named: dict[str, Any] = effect._asdict() | {"name": effect.name or notification.name}
+        seconds = time.monotonic() - self._zero
+        return Call(number=self._number, pid=notification.thread, process=process, seconds=seconds, **named)
 
     def _count(self, unseen: Unseen) -> None:
         self._unseen[unseen.name] += 1
