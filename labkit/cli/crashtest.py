@@ -20,7 +20,7 @@ from labkit.cli import Stopped
 from labkit.cli.common import Json, parameter, typed_options
 from labkit.core.errors import InvalidInput
 from labkit.core.options import with_arguments
-from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, names_subject, owner, requested
+from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, kind_of, owner, requested
 
 if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
@@ -56,7 +56,7 @@ def crashtest(
     watched.
     """
     typed = typed_options(context, OPTIONS.values(), words)
-    configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
+    configuration = {} if kind_of(typed) else configured(Path("pyproject.toml"))
     if dry:
         _check_dry([*typed, *(["out"] if out else []), *(["junit"] if junit else [])])
     wanted, demand = requested(configuration, typed), demanded(configuration, typed)
@@ -82,7 +82,7 @@ def crashtest(
         if junit is not None:
             files.callback(lambda: junit.write_text(report.junit(demand.expect, demand.also), encoding="utf-8"))
         if out is not None:
-            from labkit.crashtest.kept import keep
+            from labkit.crashtest.page import keep
 
             files.callback(keep, report, out)
         print(json.dumps(report.to_json()) if as_json else report.text(), flush=True)

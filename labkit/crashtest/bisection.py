@@ -95,15 +95,11 @@ def next_to_try(count: int, sides: Sides) -> int | None:
         first = next((each for each in order if sides.get(each, "") is not None), None)
         if first is not None and first not in sides:
             return first
-    if (apart := _first_change(sides)) is None:
+    if not (changes := _changes(sides)):
         return None
-    before, after = apart
+    before, after = changes[0]
     untried = [each for each in range(before + 1, after) if each not in sides]
     return min(untried, key=lambda each: (abs(2 * each - before - after), each), default=None)
-
-
-def _first_change(sides: Sides) -> tuple[int, int] | None:
-    return next(iter(_changes(sides)), None)
 
 
 def _changes(sides: Sides) -> list[tuple[int, int]]:
@@ -149,7 +145,8 @@ def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expec
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
-    side = None if unknown else f"{'stuck, ' if _is_stuck(report) else ''}at best {claim['at_best']}"
+    is_stuck = report["axes"].get("stuck") == Outcome.VIOLATED
+    side = None if unknown else f"{'stuck, ' if is_stuck else ''}at best {claim['at_best']}"
     if expected:
         side = {0: AS_EXPECTED, 1: WEAKER}.get(code)
     faults = [f"{name}: {each['claim']}" for name, each in report["faults"].items() if each["found"] is not None]
@@ -163,10 +160,6 @@ def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expec
         because=str(report["why"] or weakest.get("because", "")),
         command=str(report["command"]),
     )
-
-
-def _is_stuck(report: Mapping[str, Any]) -> bool:
-    return bool(report["axes"].get("stuck") == Outcome.VIOLATED)
 
 
 class Change(NamedTuple):

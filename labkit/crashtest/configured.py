@@ -50,7 +50,7 @@ def configured(path: Path) -> dict[str, Any]:
         option = KEYS[key]
         words[option.keyword] = option.kind.word_of(plain)
         option.read(words[option.keyword], f"{place} {key} =")
-    if kind := _kind(words):
+    if kind := kind_of(words):
         _refuse_others(kind, words, lambda option: f"{place} {option.json_name}")
     return words
 
@@ -63,9 +63,9 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
-    kind = _kind(command_line) or _kind(kept) or Settings
+    kind = kind_of(command_line) or kind_of(kept) or Settings
     _refuse_others(kind, command_line, lambda option: option.flag)
-    if _kind(project) not in (None, kind):
+    if kind_of(project) not in (None, kind):
         kept = {}
     own = {each.keyword for each in options_of(kind)}
     return kind.plan({name: word for name, word in kept.items() if name in own} | command_line)
@@ -75,11 +75,6 @@ def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Dem
     """Return the options `--expect` and `--also`; those of the command line override those of the project."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
-
-
-def names_subject(words: Mapping[str, Any]) -> bool:
-    """Return whether these options, by keyword, name a sink or a pipeline to test."""
-    return _kind(words) is not None
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
@@ -93,7 +88,8 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
     return {name: word for name, word in words.items() if name not in demands}
 
 
-def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
+def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
+    """Return whether these options, by keyword, name a sink or a pipeline to test; None if they name neither."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

@@ -1,13 +1,17 @@
 """Shows a test on two pages for a browser: a report with every run and its timeline, and a certificate to print.
 
+It also writes the files that a test leaves behind: these pages, the report, a badge, and a picture of the weakest run.
+
 The certificate says what was tested and measured, how often, and what was not. Both repeat the sentences of the
 report unchanged, have no script and load nothing from other hosts.
 """
 
+import json
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
@@ -250,3 +254,14 @@ def _versions() -> Iterator[str]:
     with suppress(PackageNotFoundError):
         yield f"PySpark {version('pyspark')}"
     yield platform.system()
+
+
+def keep(report: Report, out: Path) -> None:
+    """Write the report of a crash test in every format (text, JSON, HTML, badge) into the folder `out`."""
+    (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
+    (out / "report.json").write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
+    (out / "report.html").write_text(page(report), encoding="utf-8")
+    (out / "certificate.html").write_text(certificate(report), encoding="utf-8")
+    (out / "badge.svg").write_text(report.badge(), encoding="utf-8")
+    if report.picture:
+        (out / "weakest.svg").write_text(report.picture, encoding="utf-8")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from labkit.crashtest.blackbox.campaign import Campaign
     from labkit.crashtest.claim import Goal
     from labkit.crashtest.jobs import Job
+    from labkit.crashtest.options import Demand
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
@@ -89,18 +90,14 @@ class CrashTests:
         """Perform the run without a crash, which reveals the crash points, and add a pytest test for each other run."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
-        from labkit.crashtest.claim import Goal
         from labkit.crashtest.configured import configured, demanded, requested
 
         try:
-            configuration, options = (
-                configured(Path(self._config.rootpath) / "pyproject.toml"),
-                _command_line(self._config),
-            )
+            configuration = configured(Path(self._config.rootpath) / "pyproject.toml")
+            options = _command_line(self._config)
             if int(options.get("parallel") or 1) > 1:
                 raise InvalidInput("--crashtest-parallel: pytest makes one run at a time; leave this option out.")
             demand = demanded(configuration, options)
-            goal, also = demand.expect or Goal.NOT_REFUTED, demand.also
             wanted = requested(configuration, options)
             running = self._stack.enter_context(campaign_of(wanted))
             first = running.healthy()
@@ -108,7 +105,7 @@ class CrashTests:
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
         self._running = running
-        items += self._tests(session, running=running, first=first, only=only, goal=goal, also=also)
+        items += self._tests(session, running, first, only, demand)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Mark the crash test as incomplete if pytest deselects some of its tests, for example by `-k`."""
@@ -119,13 +116,15 @@ class CrashTests:
     @staticmethod
     def _tests(
         session: pytest.Session,
-        *,
         running: "Campaign",
         first: "Result",
         only: "Mapping[str, Iterator[Job]]",
-        goal: "Goal",
-        also: tuple[str, ...],
+        demand: "Demand",
     ) -> list[pytest.Item]:
+        from labkit.crashtest.claim import Goal
+
+        goal, also = demand.expect or Goal.NOT_REFUTED, demand.also
+
         def item(name: str, compare: Callable[..., None], *values: object) -> pytest.Item:
             return CrashTest.from_parent(session, name=f"crashtest[{name}]", compare=partial(compare, *values))
 

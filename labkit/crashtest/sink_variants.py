@@ -3,9 +3,7 @@
 Each function performs one run with the harness of the test; the store was emptied before it.
 """
 
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from labkit.crashtest.blackbox.points import EXIT, QUICK, WHOLE, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
 from labkit.crashtest.blackbox.story import ALONE
+from labkit.crashtest.harness.leftovers import end
 from labkit.crashtest.harness.plain_job import DAEMON, PlainJob, Query
 from labkit.crashtest.jobs import NEVER_REACHED, Job
 from labkit.crashtest.rows import LARGE, Rows, generate, generate_large
@@ -149,7 +148,7 @@ class SinkVariants(Further):
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
         most = (QUICK if self.quick else WHOLE).large
-        inside = [point for point in choose(effects[: first + 1], shown, most + 1).chosen if point.name != EXIT]
+        inside = [point for point in choose(effects[: first + 1], shown, most + 1) if point.name != EXIT]
         self._large = inside[:most]
 
     def _crash_large(self, harness: Harness, run: PipelineRun, *, point: Point) -> None:
@@ -213,36 +212,20 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
             return True
         killed.append(effect.call.process)
         times.append(time.time())
-        os.kill(effect.call.process, signal.SIGKILL)
-        _await_death(effect.call.process)
+        if end(killed, _DEAD_SECONDS).left:
+            raise JobFailed(
+                f"process {killed[0]} still exists {_DEAD_SECONDS:.0f} s after SIGKILL, so this run proves nothing"
+            )
         return False
 
     start = harness.start(run, ask=ask)
     if not killed:
-        how_it_ended = harness.ending_of(start)
-        raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
+        raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
     run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": times[0], ALONE: True})
     if harness.failed(start):
         run.stuck = harness.ending_of(start)
     harness.settle()
     harness.look(run, "end")
-
-
-def _await_death(pid: int) -> None:
-    finish = time.monotonic() + _DEAD_SECONDS
-    while _state(pid) not in ("", "Z", "X"):
-        if time.monotonic() > finish:
-            raise JobFailed(
-                f"process {pid} still exists {_DEAD_SECONDS:.0f} s after SIGKILL, so this run proves nothing"
-            )
-        time.sleep(0.001)
-
-
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""
 
 
 def _moved(rows: Rows, batch: int) -> Rows:

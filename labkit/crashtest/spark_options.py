@@ -3,7 +3,6 @@
 Spark's own SparkSubmit resolves packages once, before the test, so that every driver gets the same jars.
 """
 
-import re
 import shlex
 import subprocess
 from dataclasses import dataclass, field, replace
@@ -18,8 +17,6 @@ from labkit.spark.jvm import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
 """The maximum seconds for resolving and downloading packages."""
-
-_LISTED = re.compile(r"\.jar$")
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,8 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:
         file = Path(folder, "spark.properties")
-        file.write_text(to_properties(_of_ivy(options.conf)), encoding="ascii")
+        of_ivy = {key: value for key, value in options.conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
+        file.write_text(to_properties(of_ivy), encoding="ascii")
         command = [
             *(str(java.path), "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"),
             *("-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"),
@@ -95,16 +93,12 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
     return jars
 
 
-def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
-
-
 def _class_path(output: str) -> list[str]:
     _, _, after = output.partition("Classpath elements:\n")
     jars = []
     for line in after.splitlines():
         path = line.strip().removeprefix("file://")
-        if not _LISTED.search(path):
+        if not path.endswith(".jar"):
             break
         jars.append(path)
     return jars

@@ -286,7 +286,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
     Passes on the errors of a crash test, except for one about a missing server.
     """
     from labkit.crashtest.campaigns import crash_test as test
-    from labkit.crashtest.kept import keep
+    from labkit.crashtest.page import keep
     from labkit.crashtest.settings import Settings
 
     names = sorted({each.keyword for each in options_of(Settings)} - {"subject"})

@@ -12,7 +12,7 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
 from labkit.crashtest.configured import configured, demanded, requested
-from labkit.crashtest.harness.raised import sentence_of
+from labkit.crashtest.harness.plain_job import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import Settings, settings

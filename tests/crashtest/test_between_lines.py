@@ -218,7 +218,7 @@ def test_a_line_explains_rows_and_a_return_does_not(tmp_path: Path) -> None:
     assert doubts(within_line, found, {}, [tmp_path], by_lines=True) == []
     shown = showing(within_line, found)
     assert shown == {"line sink.py:2026 #1"}
-    assert "line sink.py:2026 return #1" in [each.name for each in choose(found, shown, 2).chosen]
+    assert "line sink.py:2026 return #1" in [each.name for each in choose(found, shown, 2)]
     (unseen,) = doubts(glances(*[{}] * 3, *[{"[1]": 1}] * 2), found, {}, [tmp_path], by_lines=True)
     assert "neither Spark's workers nor the JVM" in unseen
     (nothing,) = doubts(glances({}, {}), found[-1:], {}, [tmp_path], by_lines=True)

@@ -87,9 +87,9 @@ def many() -> list[Effect]:
 
 
 def test_few_places_are_those_behind_changes_before_renames_and_the_end() -> None:
+    assert points(many(), within=True)[-1].number == 103
     plan = choose(many(), {"rename a #1"}, 6)
-    names = [each.name for each in plan.chosen]
-    assert plan.total == 103
+    names = [each.name for each in plan]
     assert len(names) == 6
     assert {"rename a #1", "write log #101", EXIT} <= set(names)
     assert "write log #1" in names
@@ -97,12 +97,12 @@ def test_few_places_are_those_behind_changes_before_renames_and_the_end() -> Non
 
 def test_all_places_are_chosen_where_they_are_few_and_in_their_order() -> None:
     plan = choose(many()[-5:], set(), 60)
-    assert plan.chosen == tuple(points(many()[-5:]))
+    assert plan == points(many()[-5:])
 
 
 def test_of_many_that_are_alike_the_last_and_the_first_two_come_first() -> None:
     plan = choose(effects(*["rename .a a"] * 30), set(), 4)
-    names = [each.name for each in plan.chosen]
+    names = [each.name for each in plan]
     assert names == ["rename a #1", "rename a #2", "rename a #30", EXIT]
 
 
@@ -134,10 +134,10 @@ def test_most_second_crashes_cut_what_is_done_again_behind_what_shows_rows() -> 
 def test_places_behind_effects_like_one_that_showed_rows_are_as_important() -> None:
     """Whether a reader saw the one or the other depends on who was quicker."""
     done = effects(*["write log", "write a"] * 30, *["rename .b b"] * 9, "exit")
-    few = choose(done, {"write a #3"}, 9).chosen
-    assert few == choose(done, {"write a #21", "write a #8"}, 9).chosen
+    few = choose(done, {"write a #3"}, 9)
+    assert few == choose(done, {"write a #21", "write a #8"}, 9)
     assert sum(each.after.startswith("write a") for each in few) == 4
-    assert sum(each.after.startswith("write a") for each in choose(done, (), 9).chosen) < 4
+    assert sum(each.after.startswith("write a") for each in choose(done, (), 9)) < 4
 
 
 WRITES = effects("create a", "write a", "sync a", "write a", "exit")
@@ -299,8 +299,8 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, mo
 
 def test_points_at_what_looks_like_a_log_come_last_and_count() -> None:
     done = effects("create log", *["write log", "sync log", "write a"] * 3, "rename .b b", "exit")
-    assert choose(done, (), 60, {"log"}).chosen == tuple(points(done))
-    few = [each.name for each in choose(done, {"write a #2"}, 5, {"log"}).chosen]
+    assert choose(done, (), 60, {"log"}) == points(done)
+    few = [each.name for each in choose(done, {"write a #2"}, 5, {"log"})]
     assert few == ["write a #1", "write a #2", "write a #3", "rename b #1", EXIT]
     (said,) = log_notes(done, {"log"})
     assert "its 3 write(s) are tried last; --ignore log " in said
@@ -311,13 +311,13 @@ def test_points_at_what_looks_like_a_log_come_last_and_count() -> None:
 def test_of_two_places_with_the_same_turn_that_of_the_rarer_family_comes_first() -> None:
     """As a compaction in one batch of many, which must not wait for every batch's usual steps."""
     done = effects(*["write a", "create b"] * 10, "create compacted", "write a", "create b", "exit")
-    few = [each.name for each in choose(done, {"write a #1"}, 4).chosen]
+    few = [each.name for each in choose(done, {"write a #1"}, 4)]
     assert few == ["create b #1", "create compacted #1", "create b #11", EXIT]
 
 
 def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:
     done = effects(*["write a", "sync a", "write log", "create c"] * 20, "exit")
-    few = [each.name for each in choose(done, {"write a #1"}, 4, {"log"}).chosen]
+    few = [each.name for each in choose(done, {"write a #1"}, 4, {"log"})]
     assert few == ["create c #1", "create c #2", "create c #20", EXIT]
 
 
@@ -329,7 +329,7 @@ def test_a_sync_is_no_place_for_a_sigkill_but_one_for_the_power() -> None:
         (EXIT, "rename b #1"),
     ]
     plan = choose(done, (), 60, syncs=True)
-    assert [each.name for each in plan.chosen] == [each.name for each in done]
+    assert [each.name for each in plan] == [each.name for each in done]
     assert behind_sync(done, "sync a #1") == "rename b #1"
     assert behind_sync(done, "sync b #1") == EXIT
     assert behind_sync(done, "rename b #1") == behind_sync(done, "sync c #1") == ""

@@ -192,9 +192,9 @@ class Campaign:
         """Return the runs that can be planned only once the run without a crash has ended: one for each crash, and
         others.
         """
-        plan = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
-        self.points_total = plan.total
-        jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
+        chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
+        self.points_total = self.points[EXIT].number
+        jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
         if self.settings.since and not self.settings.only:
             return jobs
         if not self.harness.endless:
@@ -222,7 +222,7 @@ class Campaign:
         changed = self.settings.changed()
         if changed is None:
             return chosen
-        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last).chosen
+        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last)
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
@@ -270,8 +270,7 @@ class Campaign:
         """Return one job for each chosen point at which the power fails; [] without `--power-cut`."""
         if not self.settings.power_cut:
             return []
-        plan = choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)
-        return [outage_job(point) for point in plan.chosen]
+        return list(map(outage_job, choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)))
 
     def faults(self, *, every: bool = False) -> list[Job]:
         """Return the runs in which one system call suffers a fault, such as a write error, by the option `--fault`.

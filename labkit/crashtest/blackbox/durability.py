@@ -19,56 +19,35 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
     """Return for each durable system call the sync that makes it survive a power cut; None if nothing does."""
-    return Syncs(effects).syncs
-
-
-class Syncs:
-    """Finds the sync that makes each durable system call of a run survive a power cut, in one pass."""
-
-    def __init__(self, effects: Sequence[Effect]) -> None:
-        self.syncs: list[Effect | None] = [None] * len(effects)
-        self._waiting: dict[str, list[int]] = {}
-        self._effects = effects
-        for place, effect in enumerate(effects):
-            if effect.kind is CallKind.SYNC:
-                self._sync(effect)
-            elif effect.kind in CONTENTS | ATTRIBUTES:
-                self._write(place, effect)
-            elif effect.kind in NAMES:
-                self._name(place, effect)
-
-    def _sync(self, effect: Effect) -> None:
-        everything = effect.call.name in ("sync", "syncfs")
-        paths = list(self._waiting) if everything else [effect.call.path]
-        for path in paths:
-            waiting = self._waiting.pop(path, [])
-            is_data_only = effect.call.name == "fdatasync"
-            kept = [place for place in waiting if is_data_only and self._effects[place].kind in ATTRIBUTES]
-            for place in waiting:
-                if place not in kept:
-                    self.syncs[place] = effect
-            if kept:
-                self._waiting[path] = kept
-
-    def _write(self, place: int, effect: Effect) -> None:
-        if effect.call.synced:
-            self.syncs[place] = effect
-        else:
-            self._waiting.setdefault(effect.call.path, []).append(place)
-
-    def _name(self, place: int, effect: Effect) -> None:
+    syncs: list[Effect | None] = [None] * len(effects)
+    waiting: dict[str, list[int]] = {}
+    """The effects that no sync has covered yet, by the file or folder that must be synced."""
+    for place, effect in enumerate(effects):
         call = effect.call
-        if effect.kind is CallKind.RENAME:
-            self._move(call.path, call.target)
-        named = call.target or call.path
-        self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
+        if effect.kind is CallKind.SYNC:
+            for path in list(waiting) if call.name in ("sync", "syncfs") else [call.path]:
+                done = waiting.pop(path, [])
+                kept = [each for each in done if call.name == "fdatasync" and effects[each].kind in ATTRIBUTES]
+                for each in set(done) - set(kept):
+                    syncs[each] = effect
+                waiting |= {path: kept} if kept else {}
+        elif effect.kind in CONTENTS | ATTRIBUTES:
+            if call.synced:
+                syncs[place] = effect
+            else:
+                waiting.setdefault(call.path, []).append(place)
+        elif effect.kind in NAMES:
+            if effect.kind is CallKind.RENAME:
+                _move(waiting, call.path, call.target)
+            waiting.setdefault(str(PurePosixPath(call.target or call.path).parent), []).append(place)
+    return syncs
 
-    def _move(self, old: str, new: str) -> None:
-        self._waiting.pop(new, None)  # the file that had the name is gone
-        for path in list(self._waiting):
-            if path == old or path.startswith(f"{old}/"):
-                moved = new + path.removeprefix(old)
-                self._waiting.setdefault(moved, []).extend(self._waiting.pop(path))
+
+def _move(waiting: dict[str, list[int]], old: str, new: str) -> None:
+    waiting.pop(new, None)  # the file that had the name is gone
+    for path in list(waiting):
+        if path == old or path.startswith(f"{old}/"):
+            waiting.setdefault(new + path.removeprefix(old), []).extend(waiting.pop(path))
 
 
 def is_rebuilt(path: str) -> bool:

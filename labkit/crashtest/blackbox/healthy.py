@@ -95,7 +95,7 @@ class Glances:
             return
         begun = time.monotonic()
         try:
-            values = self._helpers.glance(HELD_SECONDS, max(ASLEEP_SECONDS, ASLEEP * self._usual))
+            values = self._helpers.reader.values(HELD_SECONDS, asleep=max(ASLEEP_SECONDS, ASLEEP * self._usual))
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
         except (ReaderFailed, InvalidInput):  # the readings before and after are compared instead

@@ -3,8 +3,7 @@ end.
 
 The point after one effect is the point before the next; the point after the last effect is the command's own end. A
 sync changes nothing that a SIGKILL could lose, so the state just before a sync is the state before the effect that
-follows, and the test of SIGKILL needs no point there. `Plan.total` counts all points, so the report can say how many
-were not tried.
+follows, and the test of SIGKILL needs no point there.
 """
 
 import random
@@ -121,13 +120,6 @@ class Point(NamedTuple):
         return f"{self.place}, after {self.cut} of its bytes" if self.cut else f"before {self.place}"
 
 
-class Plan(NamedTuple):
-    """The crash points that one test tries, in the order of the run, and the total number of crash points."""
-
-    chosen: tuple[Point, ...]
-    total: int
-
-
 def borders(call: Call) -> range:
     """Return after how many bytes a SIGKILL may end a write, since Linux ends a write only between two pages.
 
@@ -212,8 +204,8 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
-) -> Plan:
-    """Choose at most `most` crash points, the most important ones of a run with these durable system calls.
+) -> list[Point]:
+    """Return at most `most` crash points, the most important ones of a run with these durable system calls, in order.
 
     `shown` are the names of the calls that changed the reader's rows. A point has one of four kinds:
 
@@ -226,10 +218,9 @@ def choose(
     others at random. Points with the smallest sum of kind and turn are chosen; rarer families come first if sums are
     equal. Points at files in `last`, a set of masked paths, come after all others.
     """
-    places = points(effects, syncs=syncs, within=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
-    chosen = sorted(ranking.ordered(places)[:most], key=places.index)
-    return Plan(tuple(chosen), len(places))
+    ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
+    return sorted(ordered[:most], key=lambda point: point.number)
 
 
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
@@ -307,11 +298,10 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    if len(group) <= 3:
-        return [group[-1], *group[:-1]]
-    rest = list(group[2:-1])
+    *others, last = group
+    rest = others[2:]
     random.Random(SEED).shuffle(rest)
-    return [group[-1], *group[:2], *rest]
+    return [last, *others[:2], *rest]
 
 
 class Pair(NamedTuple):

@@ -42,13 +42,8 @@ from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 
-ALL_LOST, NAMES_KEPT, CONTENTS_KEPT, NEWEST_KEPT, TORN = (
-    "all lost",
-    "names kept",
-    "contents kept",
-    "newest kept",
-    "torn",
-)
+ALL_LOST, NAMES_KEPT, CONTENTS_KEPT = "all lost", "names kept", "contents kept"
+NEWEST_KEPT, TORN = "newest kept", "torn"
 EXTREMES = {
     ALL_LOST: "everything that was not synced is lost",
     NAMES_KEPT: "names reached the disk, and contents that were not synced did not",

@@ -87,6 +87,13 @@ class HelperCommand:
             raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; make this command work by hand first.")
         return self.log.read_text(encoding="utf-8", errors="replace")
 
+    def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
+        """Return the rows that the command prints as JSON Lines, as `Reader.values` does; `asleep` is ignored.
+
+        Raises `ReaderFailed` if the command fails or takes over `seconds`, `InvalidInput` if it prints anything else.
+        """
+        return lines(self.run(seconds), self.option)
+
 
 def ending(status: int | None) -> str:
     """Return a clause on how a command ended; `status` is its exit code or minus a signal, None if labkit killed it."""
@@ -98,28 +105,13 @@ def ending(status: int | None) -> str:
     return f"it ended with exit code {status}{words.get(status, '')}"
 
 
-class CommandReader:
-    """Reads rows through a user's command (`--read-command`), which prints them as JSON Lines."""
-
-    def __init__(self, command: HelperCommand) -> None:
-        self._command = command
-
-    def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that the command prints; `asleep` is ignored.
-
-        Raises `ReaderFailed` if the command fails or takes over `seconds`, `InvalidInput` if it prints anything but
-        JSON Lines.
-        """
-        return lines(self._command.run(seconds), self._command.option)
-
-
 class HelperCommands:
     """The user's functions and commands that read rows, feed input and empty the store; for a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
         self._reset: Callable[[], object] | None = None
-        self.reader: Reader | CommandReader
+        self.reader: Reader | HelperCommand
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -137,7 +129,7 @@ class HelperCommands:
             self.reader = reader
             self._reset = reader.reset if reader.resets else None
         else:
-            self.reader = CommandReader(self._command("--read-command", settings.read_command))
+            self.reader = self._command("--read-command", settings.read_command)
         if settings.reset:
             self._reset = self._command("--reset", settings.reset).run
         if self._reset is None:
@@ -174,14 +166,6 @@ class HelperCommands:
         Raises `ReaderFailed` if the reader fails, `InvalidInput` if it returns something other than rows.
         """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
-
-    def glance(self, seconds: float, asleep: float) -> list[Any]:
-        """Return the rows that can be read while the pipeline is stopped just before a system call.
-
-        A reader that sleeps for `asleep` seconds probably waits for a lock of the stopped pipeline, so labkit gives
-        it up. Raises the same errors as `read`.
-        """
-        return self.reader.values(seconds, asleep=asleep)
 
     def expected(self) -> list[Any] | None:
         """Return the rows that the pipeline should produce; None if neither the user nor the settings know them.

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from labkit.host import durable
-from labkit.host.processes.sessions import kill_all, session_members
+from labkit.host.processes.sessions import Emptied, kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
 """The environment variable that marks every process of a test, so that none escapes by leaving its session."""
@@ -72,9 +72,9 @@ def marked_processes(mark: str) -> list[int]:
     return sorted(pids)
 
 
-def end(pids: list[int]) -> None:
-    """Kill the processes with these ids, and wait until they are gone."""
-    kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
+def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
+    """Kill the processes with these ids, and wait until they are gone, for at most `seconds`."""
+    return kill_all(lambda: [pid for pid in pids if _is_alive(pid)], seconds)
 
 
 def own_folder() -> AbstractContextManager[Path]:

@@ -18,6 +18,7 @@ import gc
 import importlib
 import inspect
 import os
+import re
 import shutil
 import signal
 import sys
@@ -49,6 +50,9 @@ MASTER = "local[1,2]"
 
 DAEMON = "pyspark.daemon"
 """The module that starts Spark's Python workers, a word of their command lines."""
+
+_ERROR = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
+"""A pattern for the last line of a Python traceback, which has the error's name and text and is not indented."""
 
 _POLL = 0.05
 READY, GO, DONE = "ready", "go", "done"
@@ -284,6 +288,30 @@ def read(path: str) -> PlainJob:
     return wire.decode(Path(path).read_bytes(), PlainJob)
 
 
+def sentence_of(error: Exception) -> str:
+    """Return a sentence, of at most 400 characters, on an error of the user's code, without what Spark adds to it."""
+    _, traceback, text = str(error).partition("Traceback (most recent call last)")
+    for line in text.splitlines() if traceback else []:
+        if raised := _ERROR.fullmatch(line):
+            sentence = f"{raised['name'].rpartition('.')[2]}: {raised['text']}"
+            return (sentence + _cause_in_java(text.partition(line)[2]))[:400]
+    from labkit.spark.queries import reason
+
+    return reason(error)[:300]
+
+
+def _cause_in_java(text: str) -> str:
+    """Return the JVM's exception and its root cause from the text of a Py4J error; empty if there is none."""
+    raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
+    causes = [
+        line.strip().removeprefix("Caused by: ")
+        for line in text.splitlines()
+        if line.lstrip().startswith("Caused by: ") and raised
+    ]
+    sentence = "; caused by ".join(dict.fromkeys([*raised, *causes[-1:]]))
+    return f" {sentence}" if sentence else ""
+
+
 def main(verb: str, path: str, *more: str) -> None:
     """Run the job that the file `path` describes (verb `run`), or start Spark for it in advance (verb `wait`)."""
     job, watcher = read(path), connection()
@@ -293,8 +321,6 @@ def main(verb: str, path: str, *more: str) -> None:
     try:
         wait(job, Path(*more)) if verb == "wait" else run(job)
     except Exception as error:
-        from labkit.crashtest.harness.raised import sentence_of
-
         print(f"{RAISED}{sentence_of(error)}", file=sys.stderr, flush=True)
         raise
 

@@ -6,9 +6,8 @@ While that code runs, its queries get the run's checkpoint and trigger instead o
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,22 +25,7 @@ class Start(NamedTuple):
 
 
 _starting = threading.local()
-
-
-def _current() -> Start | None:
-    current: Start | None = getattr(_starting, "now", None)
-    return current
-
-
-@contextmanager
-def starting(start: Start) -> Iterator[None]:
-    """In a `with` block, set the test's checkpoint and trigger for every query that this thread starts."""
-    _replace_starts()
-    _starting.now = start
-    try:
-        yield
-    finally:
-        _starting.now = None
+"""Its attribute `now` is the `Start` whose code this thread runs; other threads have none."""
 
 
 @functools.cache
@@ -56,7 +40,7 @@ def _replace_starts() -> None:
 def _around_start(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def started(self: Any, *arguments: Any, **named: Any) -> Any:
-        start = _current()
+        start: Start | None = getattr(_starting, "now", None)
         if start is None:
             return plain(self, *arguments, **named)
         kept = {name: value for name, value in named.items() if name.lower() != "checkpointlocation"}
@@ -72,7 +56,7 @@ def _around_start(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def named(self: Any, queryName: str) -> Any:
-        start = _current()
+        start: Start | None = getattr(_starting, "now", None)
         return plain(self, queryName + (start.suffix if start else ""))
 
     return named
@@ -88,10 +72,11 @@ def begin(run: Callable[[], Any], start: Start) -> Future[None]:
 
     def work() -> None:
         try:
-            with starting(start):
-                returned = run()
-                if not start.started and hasattr(returned, "toTable"):
-                    returned.start()
+            _replace_starts()
+            _starting.now = start
+            returned = run()
+            if not start.started and hasattr(returned, "toTable"):
+                returned.start()
         except BaseException as error:
             future.set_exception(error)
         else:

@@ -102,7 +102,7 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return `size` bytes of the thread's memory. Raises the errors of `memory`, or `WillFail` if some are missing."""
+        """Return `size` bytes of the thread's memory. Raises the errors of `memory`, and `WillFail` for fewer."""
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
