@@ -8,10 +8,23 @@ disk when the folder is synced. Until then a loss of power may undo each of them
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.host.syscalls.calls import Call, CallKind
+
+ALL_LOST, NAMES_KEPT, CONTENTS_KEPT = "all lost", "names kept", "contents kept"
+NEWEST_KEPT, TORN = "newest kept", "torn"
+EXTREMES = {
+    ALL_LOST: "everything that was not synced is lost",
+    NAMES_KEPT: "names reached the disk, and contents that were not synced did not",
+    CONTENTS_KEPT: "contents reached the disk, and names in folders that were not synced did not",
+    NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
+    TORN: "everything reached the disk, but only half of the newest write that was not synced",
+}
+"""The extreme states that are tried at each point, each with what reached the disk in it and what was lost."""
 
 Content = bytes | Path
 """The contents of a file in the model: its bytes, or the path of a copy of the file."""
@@ -91,6 +104,17 @@ def _unseen(change: str, created: str = "this file") -> NotModelled:
     return NotModelled(
         f"labkit did not see how {created} was created, so it cannot tell what a power cut leaves of {change}"
     )
+
+
+Look = Callable[[Folder], Mapping[str, Node]]
+"""A function that chooses which names of a folder count: those now, or those on the disk."""
+Read = Callable[[File], Content]
+"""A function that chooses which contents of a file count: those now, or those on the disk."""
+
+_now_named: Look = attrgetter("now")
+_named_on_disk: Look = attrgetter("on_disk")
+_now: Read = attrgetter("now")
+_on_disk: Read = attrgetter("on_disk")
 
 
 class Disk:
@@ -226,6 +250,38 @@ class Disk:
             elif isinstance(node, File):
                 yield node
 
+    def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
+        """Return everything below each folder, by path, but for shared memory of databases.
+
+        `names` and `contents` choose which names of a folder and contents of a file count: by default those that
+        programs see now.
+        """
+        every = (_tree(root, names, contents) for root in self.roots.values())
+        return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
+
+    def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
+        """Yield the extreme states that a loss of power may leave, each with its name in `EXTREMES`."""
+        yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
+        yield NAMES_KEPT, self.trees(_now_named, _on_disk)
+        yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)
+        if self.on_its_way:
+            newest = self.on_its_way[-1]
+
+            def names(folder: Folder) -> Mapping[str, Node]:
+                visible = dict(folder.on_disk)
+                for entry in newest.entries:
+                    if entry.folder is folder:
+                        _put(visible, entry)
+                return visible
+
+            brought = {id(each.node) for each in newest.entries}
+            yield NEWEST_KEPT, self.trees(names, lambda file: file.now if id(file) in brought else file.on_disk)
+        written = {each.newest.number: each for each in self.files() if each.newest and each.newest.size > 1}
+        torn = written[max(written)] if written else None
+        if torn is not None and torn.newest is not None:
+            half = torn.newest.half(torn.now)
+            yield TORN, self.trees(_now_named, lambda file: half if file is torn else file.now)
+
     def _is_inside(self, path: str) -> bool:
         return any(PurePosixPath(path).is_relative_to(root) for root in self.roots)
 
@@ -290,29 +346,13 @@ def _load(copy: Path) -> Folder:
 Tree = Mapping[str, Content | Link | None]
 """Everything below a folder: the contents or link at each path relative to the folder. None stands for a folder."""
 
-Look = Callable[[Folder], Mapping[str, Node]]
-"""A function that chooses which names of a folder count: those now, or those on the disk."""
-Read = Callable[[File], Content]
-"""A function that chooses which contents of a file count: those now, or those on the disk."""
 
-
-def now_named(folder: Folder) -> Mapping[str, Node]:
-    """Return the names of a folder that programs see now, whether or not they have reached the disk."""
-    return folder.now
-
-
-def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Return everything below a folder of the disk model, by path.
-
-    `names` and `contents` choose which names of a folder and contents of a file count: those now, or those on the
-    disk.
-    """
+def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
     entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
             entries[name] = None
-            below = tree(node, names, contents)
-            entries |= {f"{name}/{inner}": content for inner, content in below.items()}
+            entries |= {f"{name}/{inner}": content for inner, content in _tree(node, names, contents).items()}
         else:
             entries[name] = contents(node) if isinstance(node, File) else node
     return entries
@@ -327,16 +367,11 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
     return one is other is None
 
 
-def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
-    """Return whether two lists of folder contents are equal, compared pairwise in order."""
-    return all(
-        first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
-        for first, second in zip(one, other, strict=True)
-    )
-
-
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return in words how folders after a loss of power (`then`) differ from what programs saw before it (`now`)."""
+    """Return in words how folders after a loss of power (`then`) differ from what programs saw before it (`now`).
+
+    The result is empty if they are equal.
+    """
     words = []
     for own, other in zip(now, then, strict=True):
         missing = [name for name in own if name not in other]

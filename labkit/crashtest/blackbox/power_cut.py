@@ -21,37 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from labkit.crashtest.blackbox.disk import (
-    Content,
-    Disk,
-    Folder,
-    Look,
-    Naming,
-    Node,
-    Read,
-    Tree,
-    alike,
-    build,
-    bytes_of,
-    lost,
-    now_named,
-    same,
-    tree,
-)
+from labkit.crashtest.blackbox.disk import EXTREMES, Content, Disk, Tree, build, lost, same
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
-
-ALL_LOST, NAMES_KEPT, CONTENTS_KEPT = "all lost", "names kept", "contents kept"
-NEWEST_KEPT, TORN = "newest kept", "torn"
-EXTREMES = {
-    ALL_LOST: "everything that was not synced is lost",
-    NAMES_KEPT: "names reached the disk, and contents that were not synced did not",
-    CONTENTS_KEPT: "contents reached the disk, and names in folders that were not synced did not",
-    NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
-    TORN: "everything reached the disk, but only half of the newest write that was not synced",
-}
-"""The extreme states that are tried at each point, each with what reached the disk in it and what was lost."""
 
 
 class Entry(NamedTuple):
@@ -119,16 +92,14 @@ class Journal:
 
         Call this before anything else changes files.
         """
-        disk = self.disk(len(self.entries))
-        different: list[str] = []
-        for folder, root in disk.roots.items():
-            ours, other = (tree(root, now_named), tree(Disk({folder: folder}).roots[folder], now_named))
-            different += [
-                f"{folder}/{name}"
-                for name in sorted(ours.keys() | other.keys())
-                if (name not in ours or name not in other or not same(ours[name], other[name])) and not is_rebuilt(name)
-            ]
-        return different
+        real = Disk({folder: folder for folder in self._copies})
+        pairs = zip(self.disk(len(self.entries)).trees(), real.trees(), strict=True)
+        return [
+            f"{folder}/{name}"
+            for folder, (ours, other) in zip(self._copies, pairs, strict=True)
+            for name in sorted(ours.keys() | other.keys())
+            if name not in ours or name not in other or not same(ours[name], other[name])
+        ]
 
     def _concerns(self, call: Call) -> bool:
         if call.name == "sync":
@@ -177,12 +148,6 @@ class State:
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
-    def files(self, number: int = 0) -> dict[str, bytes]:
-        """Return the files of one folder (index `number`) in this state: their bytes by relative path."""
-        return {
-            name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
-        }
-
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     """Return the different states that a power cut may leave just before call number `point` of a recorded run.
@@ -191,55 +156,12 @@ def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     Shared memory of databases is left out, because the first process to open them makes it anew.
     """
     disk = journal.disk(point)
-    current = tuple(_lasting(tree(root, now_named)) for root in disk.roots.values())
+    current = disk.trees()
     states: list[State] = []
-    for extreme, trees in _extremes(disk):
-        others = [current, *(state.trees for state in states)]
-        if not any(alike(trees, other) for other in others):
-            sentence = f"{EXTREMES[extreme]}: {lost(current, trees)}."
-            states.append(State(extreme, sentence, trees))
+    for extreme, trees in disk.extremes():
+        if all(lost(other, trees) for other in (current, *(state.trees for state in states))):
+            states.append(State(extreme, f"{EXTREMES[extreme]}: {lost(current, trees)}.", trees))
     return states
-
-
-def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
-    roots = list(disk.roots.values())
-
-    def trees(names: Look, contents: Read) -> tuple[Tree, ...]:
-        return tuple(_lasting(tree(root, names, contents)) for root in roots)
-
-    yield ALL_LOST, trees(lambda folder: folder.on_disk, lambda file: file.on_disk)
-    yield NAMES_KEPT, trees(now_named, lambda file: file.on_disk)
-    yield CONTENTS_KEPT, trees(lambda folder: folder.on_disk, lambda file: file.now)
-    if disk.on_its_way:
-        newest = disk.on_its_way[-1]
-        brought = {id(each.node) for each in newest.entries}
-        names = _with(newest)
-        yield (NEWEST_KEPT, trees(names, lambda file: file.now if id(file) in brought else file.on_disk))
-    torn = max(
-        (file for file in disk.files() if file.newest and file.newest.size > 1),
-        key=lambda file: file.newest.number if file.newest else 0,
-        default=None,
-    )
-    if torn is not None and torn.newest is not None:
-        half = torn.newest.half(torn.now)
-        yield TORN, trees(now_named, lambda file: half if file is torn else file.now)
-
-
-def _lasting(whole: Tree) -> Tree:
-    return {name: content for name, content in whole.items() if not is_rebuilt(name)}
-
-
-def _with(naming: Naming) -> Look:
-    def names(folder: Folder) -> Mapping[str, Node]:
-        visible = dict(folder.on_disk)
-        for entry in naming.entries:
-            if entry.folder is folder and entry.node is None:
-                visible.pop(entry.name, None)
-            elif entry.folder is folder and entry.node is not None:
-                visible[entry.name] = entry.node
-        return visible
-
-    return names
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:
