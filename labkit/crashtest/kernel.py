@@ -188,16 +188,6 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     )
 
 
-def _check_apart(place: Path, watched: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if a watched folder contains `place`, as the test would then watch its own files."""
-    for folder in watched:
-        if place.is_relative_to(folder.resolve()):
-            raise InvalidInput(
-                f"{folder}: this watched folder contains {place.parent}, the folder for temporary files, in which the "
-                "test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
-            )
-
-
 def _words(job: Path) -> str:
     return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
@@ -228,7 +218,12 @@ def kernel_campaign(
         stack.enter_context(turn(_waiting(tell)))
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()
-        _check_apart(place, (Path.cwd(), *wanted.watched))
+        for watched in (Path.cwd(), *wanted.watched):
+            if place.is_relative_to(watched.resolve()):
+                raise InvalidInput(
+                    f"{watched}: this watched folder contains {place.parent}, the folder for temporary files, in which "
+                    "the test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
+                )
         java = java_for_spark()
         adapter = wanted.adapter or examine(wanted.subject)
         jars = wanted.spark.resolved(java).jars

@@ -79,7 +79,7 @@ def _orders_of(engine: Engine) -> Orders:
 def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lane:
     orders = _orders_of(engine)
     at = orders.place(engine.place)
-    writes = orders.steps[1].made
+    writes = orders.steps[1]
     return Lane(
         engine.name, under, [stage(each) for each in writes], at[1] if killed and at is not None else -1, verdict
     )

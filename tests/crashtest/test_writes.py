@@ -28,7 +28,7 @@ def test_steps_are_cut_where_a_write_is_made_again() -> None:
     assert str(found) == "plan > visible > marker"
     assert found.order == parse_order("plan > visible > marker")
     assert len(found.steps) == 3
-    assert found.steps[1].made[1].effects == ("write data #3", "write data #4")
+    assert found.steps[1][1].effects == ("write data #3", "write data #4")
 
 
 def test_another_order_of_effects_is_another_order_of_writes() -> None:
@@ -88,7 +88,7 @@ def test_one_effect_may_stage_now_and_show_later() -> None:
 def test_a_row_may_speak_of_one_number_alone() -> None:
     table = {"write data #[12]": "nothing", "write data": "visible", "write done": "marker"}
     found = told(numbered("write data", "write data", "write data", "write done"), table)
-    assert found.steps[0].made[0].effects == ("write data #3",)
+    assert found.steps[0][0].effects == ("write data #3",)
 
 
 def test_interleaved_writes_have_no_order() -> None:

@@ -101,7 +101,7 @@ def kills(design: Design, found: Orders, showing: frozenset[str] = frozenset()) 
     for done in range(len(design.steps) + 1):
         yield Kill(step, done), found.before(step, done)
     shows = design.place(Write.VISIBLE)
-    effects = found.steps[step - 1].made[shows].effects
+    effects = found.steps[step - 1][shows].effects
     one_by_one = design.output is not Output.TRANSACTION and len(effects) > 1
     if one_by_one and effects[0] in showing:
         yield Kill(step, shows, inside=True), effects[1]

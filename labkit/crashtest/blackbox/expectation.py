@@ -99,19 +99,17 @@ class Expectation:
 
         A row that is read too often is matched with the last of them again, so that it counts as a duplicate.
         """
-        places = _places(self.values)
+        places: dict[str, list[int]] = defaultdict(list)
+        for place, row in enumerate(self.values):
+            places[text(row)].append(place)
         times: Counter[str] = Counter()
+        last = self.shape is Shape.LAST
         for row in values:
             whole = text(row)
-            identity = key(row) if self.shape is Shape.LAST else whole
-            indices = places.get(whole)
-            if indices is None:
-                yield Seen(-1, identity or whole, 0)
-                continue
-            last = self.shape is Shape.LAST
+            indices = places.get(whole, [-1])
             place = indices[-1] if last else indices[min(times[whole], len(indices) - 1)]
             times[whole] += 1
-            yield Seen(place, identity or whole, 0)
+            yield Seen(place, (key(row) if last else None) or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
         """Match totals by name.
@@ -139,13 +137,6 @@ class Expectation:
             for row in rows:
                 is_due = total(row) == wanted
                 yield Seen(place if is_due else -1, text(row), 0)
-
-
-def _places(values: Sequence[Any]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(values):
-        places[text(row)].append(place)
-    return places
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:

@@ -89,7 +89,7 @@ class Standing(NamedTuple):
             yield self.because
             return
         yield f"{len(self.orders.steps)} step(s), each in the order: {self.orders}"
-        rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.orders.steps[-1].made]
+        rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.orders.steps[-1]]
         yield columns(rows)
         yield from self._restart_lines()
 
@@ -116,7 +116,7 @@ class Standing(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the order and the possible designs as a dict for JSON."""
-        result = self.orders.steps[-1].made if self.orders else ()
+        result = self.orders.steps[-1] if self.orders else ()
         return {
             "order": str(self.orders) if self.orders else None,
             "steps": len(self.orders.steps) if self.orders else 0,

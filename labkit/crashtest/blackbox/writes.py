@@ -156,15 +156,13 @@ class AtomicWrite(NamedTuple):
     effects: tuple[str, ...]
 
 
-class Step(NamedTuple):
-    """One step of a recorded run, such as a batch: the writes that it made, in order."""
+Step = tuple[AtomicWrite, ...]
+"""The writes that one step of a recorded run, such as a batch, made, in order."""
 
-    made: tuple[AtomicWrite, ...]
 
-    @property
-    def order(self) -> tuple[AtomicSet, ...]:
-        """The kinds of writes in order; those in one set take effect together or not at all."""
-        return tuple(each.writes for each in self.made)
+def order_of(step: Step) -> tuple[AtomicSet, ...]:
+    """Return the kinds of writes of a step in order; those in one set take effect together or not at all."""
+    return tuple(each.writes for each in step)
 
 
 class Orders(NamedTuple):
@@ -175,7 +173,7 @@ class Orders(NamedTuple):
     @property
     def order(self) -> tuple[AtomicSet, ...]:
         """The order of writes, which is the same in every step."""
-        return self.steps[0].order
+        return order_of(self.steps[0])
 
     def __str__(self) -> str:
         return order_text(self.order)
@@ -186,11 +184,11 @@ class Orders(NamedTuple):
         `number` is the number of the step, from 1; writes that take effect together count as one. After the step's last
         write, the result is the first call of the next step, or the command's end.
         """
-        sets = self.steps[number - 1].made
+        sets = self.steps[number - 1]
         if made < len(sets):
             return sets[made].effects[0]
         following = self.steps[number : number + 1]
-        return following[0].made[0].effects[0] if following else EXIT
+        return following[0][0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
         """Return the step (from 1) in which a system call makes a write, and how many of its writes come before.
@@ -200,7 +198,7 @@ class Orders(NamedTuple):
         counted either.
         """
         for number, step in enumerate(self.steps, start=1):
-            for done, result in enumerate(step.made):
+            for done, result in enumerate(step):
                 if name in result.effects:
                     return number, done
         return (len(self.steps), len(self.order)) if name == EXIT else None
@@ -218,26 +216,23 @@ def orders(
     that no row matches, for a step whose writes are interleaved, and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
-    steps = [
-        step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step.made)
-    ]
+    steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
     if not steps:
         raise InvalidInput(
             "the record contains no effect that writes output, staged or visible; name one with --write."
         )
     for number, step in enumerate(steps, start=1):
-        if step.order != steps[0].order:
+        if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
-                f"step 1 of the record has the order {order_text(steps[0].order)!r}, and step {number} "
-                f"{order_text(step.order)!r}; name with `ends` (--ends) the effect that ends a step."
+                f"step 1 of the record has the order {order_text(order_of(steps[0]))!r}, and step {number} "
+                f"{order_text(order_of(step))!r}; name with `ends` (--ends) the effect that ends a step."
             )
     return Orders(tuple(steps))
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
     """Return the names, without running numbers, of the system calls that no row of the table matches."""
-    names_without_number = (without_number(name) for name in names if not _row(name, table))
-    return list(dict.fromkeys(names_without_number))
+    return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 
 class _Event(NamedTuple):
@@ -314,4 +309,4 @@ def _step(events: Sequence[_Event]) -> Step:
             "the writes of one step are interleaved, so no kind comes first; name with `ends` (--ends) an effect that "
             f"ends every step, or none: {write_order}."
         )
-    return Step(tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items()))
+    return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

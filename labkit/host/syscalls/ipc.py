@@ -10,30 +10,24 @@ from labkit.host.syscalls.calls import Interpretation, Unseen
 _READ_ONLY = 0o10000  # SHM_RDONLY
 _IPC_64 = 0x100
 _SETS = (16, 17)  # SETVAL, SETALL
+_NAMES = {"shm": "SysV shared memory", "sem": "SysV semaphores", "msg": "a SysV message queue"}
 _OBJECTS = Path("/proc/sysvipc")
 """The folder in which the kernel lists SysV objects; the first two columns are an object's key and its id."""
 
 
 def attach(identifier: int, flags: int) -> Interpretation:
     """Return the effect of `shmat`, which attaches SysV shared memory; None if it is read-only or IPC_PRIVATE."""
-    if flags & _READ_ONLY or _is_private("shm", identifier):
-        return None
-    return Unseen("SysV shared memory")
-
-
-def operate(identifier: int) -> Interpretation:
-    """Return the effect of `semop`, an operation on SysV semaphores; None if they are private to the program."""
-    return None if _is_private("sem", identifier) else Unseen("SysV semaphores")
+    return None if flags & _READ_ONLY else used("shm", identifier)
 
 
 def control(identifier: int, command: int) -> Interpretation:
     """Return the effect of `semctl`, a command for SysV semaphores; None unless it sets their values."""
-    return operate(identifier) if command & ~_IPC_64 in _SETS else None
+    return used("sem", identifier) if command & ~_IPC_64 in _SETS else None
 
 
-def message(identifier: int) -> Interpretation:
-    """Return the effect of sending to or taking from a SysV message queue; None if it is private to the program."""
-    return None if _is_private("msg", identifier) else Unseen("a SysV message queue")
+def used(kind: str, identifier: int) -> Interpretation:
+    """Return the effect of using a SysV object of this kind; None if it is private to the program."""
+    return None if _is_private(kind, identifier) else Unseen(_NAMES[kind])
 
 
 def _is_private(kind: str, identifier: int) -> bool:

@@ -31,10 +31,6 @@ def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Argument
 Shape = Callable[[Contents, Tracee, Arguments], Interpretation]
 
 
-def _whole(name: str) -> Shape:
-    return lambda _reader, _tracee, _of: Unseen(name)
-
-
 _SHAPES: Mapping[str, Shape] = {
     "rename": lambda _r, t, a: names.rename(t, (HERE, a[0]), (HERE, a[1])),
     "renameat": lambda _r, t, a: names.rename(t, a[0:2], a[2:4]),
@@ -97,16 +93,16 @@ _SHAPES: Mapping[str, Shape] = {
     "listen": Contents.listen,
     "exit_group": lambda _r, _t, a: CallEffect(CallKind.EXIT, size=a[0] & 0xFF),
     "mmap": Contents.map,
-    "io_uring_setup": _whole("io_uring"),
-    "io_submit": _whole("io_submit"),
+    "io_uring_setup": lambda _r, _t, _a: Unseen("io_uring"),
+    "io_submit": lambda _r, _t, _a: Unseen("io_submit"),
     "shmat": lambda _r, _t, a: ipc.attach(a[0] & _INTEGER, a[2]),
-    "semop": lambda _r, _t, a: ipc.operate(a[0] & _INTEGER),
-    "semtimedop": lambda _r, _t, a: ipc.operate(a[0] & _INTEGER),
+    "semop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
+    "semtimedop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
     "semctl": lambda _r, _t, a: ipc.control(a[0] & _INTEGER, a[2] & _INTEGER),
-    "msgsnd": lambda _r, _t, a: ipc.message(a[0] & _INTEGER),
-    "msgrcv": lambda _r, _t, a: ipc.message(a[0] & _INTEGER),
-    "mq_timedsend": _whole("a POSIX message queue"),
-    "add_key": _whole("the kernel's keyring"),
-    "seccomp": _whole("its own seccomp listener, which the kernel refuses"),
+    "msgsnd": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
+    "msgrcv": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
+    "mq_timedsend": lambda _r, _t, _a: Unseen("a POSIX message queue"),
+    "add_key": lambda _r, _t, _a: Unseen("the kernel's keyring"),
+    "seccomp": lambda _r, _t, _a: Unseen("its own seccomp listener, which the kernel refuses"),
 }
 """For each system call, a function that picks its arguments and interprets the call."""
