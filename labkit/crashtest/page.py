@@ -61,6 +61,7 @@ _RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alon
 def page(report: Report) -> str:
     """Return the report of a crash test as an HTML page, with every run and its timeline."""
     title, seen_by = f"Crash test of {report.settings.subject}", f"eyes: {SEEN_BY[report.eyes]}"
+    held = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     facts = (report.adapter, seen_by, f"the reader returns {report.shape}", str(report.summary.coverage))
     return document(
         title,
@@ -69,7 +70,7 @@ def page(report: Report) -> str:
         para(f"{'; '.join(facts)}."),
         *_why(report),
         section("Again", code(report.repeat())),
-        section("What holds", axis_table(report)),
+        section("What holds", table(("axis", "", "violated by"), [*held, *_condition_rows(report)])),
         *_faults(report),
         section("Effects and kills", tag("figure", Html(effects_and_kills(report)))),
         section("Runs, the weakest first", *_runs(report.summary.ranked())),
@@ -97,12 +98,6 @@ def _why(report: Report) -> Iterator[Html]:
         yield para(tag("b", "Unknown"))
         yield items(unknown)
     yield from (para(tag("b", "Not run"), f" {each}") for each in report.not_run())
-
-
-def axis_table(report: Report) -> Html:
-    """Return an HTML table of the checked properties: the outcome of each, and the runs that violate it."""
-    rows = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
-    return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
 
 
 def _faults(report: Report) -> Iterator[Html]:
@@ -203,7 +198,7 @@ def _measured(report: Report) -> Iterator[str]:
     for group in dict.fromkeys(each.group for each in report.summary.results):
         of_group = [each for each in runs if each.group is group]
         wrong = sum(bool(each.violated) for each in of_group)
-        right = sum(map(_is_right, of_group))
+        right = sum(each.guarantee is not Guarantee.UNKNOWN and not each.violated for each in of_group)
         numbers = (len(of_group), right, wrong, len(of_group) - right - wrong)
         if of_group:
             rows.append((group.value, *map(str, numbers)))
@@ -212,10 +207,6 @@ def _measured(report: Report) -> Iterator[str]:
     if len(runs) > MOST_RUNS:
         more = len(runs) - MOST_RUNS
         yield para(f"And {more} more. The weakest are listed above, and unknown ones below.")
-
-
-def _is_right(result: Result) -> bool:
-    return result.guarantee is not Guarantee.UNKNOWN and not result.violated
 
 
 def _certified_run(result: Result) -> Iterator[str]:

@@ -37,8 +37,6 @@ COMMIT = "rename checkpoint/commits/<n> #"
 NO_TASK = "pyspark.sql."
 """The beginning of the module's name of a worker that serves the driver, such as one in which a data source commits."""
 
-NEW_INPUT_TITLE = "new rows after the recovery from a crash"
-
 _DEAD_SECONDS = 10.0
 """The seconds within which a killed process must be gone."""
 
@@ -65,7 +63,7 @@ class SinkVariants(Further):
         if len(self.rows.batches) > 1 and not self.by_lines:  # else there are no other rows
             jobs.append(_variant("other_rows", self._other_rows))
         if not self.by_lines:
-            jobs.append(Job(NEW_INPUT, NEW_INPUT_TITLE, Group.IDENTITY, self._new_input))
+            jobs.append(Job(NEW_INPUT, "new rows after the recovery from a crash", Group.IDENTITY, self._new_input))
         dying = of_tasks(healthy.effects)
         if dying:
             title = f"a task dies alone, before {dying[-1].name}, and is tried again"
@@ -195,11 +193,8 @@ def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
 
     Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
     """
-    return [each for each in effects if _is_task_s(each.call.words) and each.kind is not CallKind.SYNC]
-
-
-def _is_task_s(words: Sequence[str]) -> bool:
-    return DAEMON in words and not words[-1].startswith(NO_TASK)
+    of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
+    return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:

@@ -11,7 +11,7 @@ import fnmatch
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labkit.crashtest.blackbox.messages import ASKING, word
@@ -210,6 +210,12 @@ class Namer:
     def _is_ignored(self, file: str) -> bool:
         name = file.rpartition("/")[2]
         return any(fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self._ignored)
+
+
+def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
+    """Return the same system calls with the names that `namer` gives them."""
+    renamed = ((namer.name(each.call), each.cuts) for each in effects)
+    return [replace(each, cuts=cuts) for each, cuts in renamed if each is not None]
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:

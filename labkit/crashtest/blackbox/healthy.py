@@ -10,12 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
-from labkit.crashtest.blackbox.effects import Effect, unordered
+from labkit.crashtest.blackbox.effects import Effect, named_again, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
 from labkit.crashtest.blackbox.reading import HelperCommands
@@ -143,8 +143,10 @@ def healthy(harness: Harness) -> Healthy:
         harness.endless = start.over is Over.COMPLETE
         harness.silence = start.silence
         _read(harness, run)
-        effects = _named_again(harness, start)
-        harness.logs = logs(effects, reads)
+        harness.numbered = unordered(start.effects)
+        if harness.numbered:
+            start.effects = named_again(start.effects, harness.namer())
+        harness.logs = logs(start.effects, reads)
     _check_started(run)
     for folder in harness.settings.watched:
         if not folder.is_dir():
@@ -194,15 +196,6 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
         (*notes, *_left_running(start, "the command left {} process(es) running when it ended; they were ended")),
         tuple(glances_taken),
     )
-
-
-def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    harness.numbered = unordered(start.effects)
-    if harness.numbered:
-        namer = harness.namer()
-        renamed = [(namer.name(effect.call), effect.cuts) for effect in start.effects]
-        start.effects = [replace(effect, cuts=cuts) for effect, cuts in renamed if effect is not None]
-    return start.effects
 
 
 def _empty_store(harness: Harness) -> tuple[float, list[str]]:

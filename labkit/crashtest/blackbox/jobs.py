@@ -5,6 +5,7 @@ were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes t
 """
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,11 +37,20 @@ LATER = "later"
 
 
 def later_job(end: Point) -> Job:
-    """Return the run that crashes at the command's end, recovers, and then starts the command once more."""
+    """Return the run that crashes at the command's end, recovers, and is started once more, as on the next day.
+
+    Between the two the test waits for `--pause` seconds, in which a lease, or a record of finished work, may expire.
+    """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, end)
-        harness.recover_and_start_again(run)
+        harness.recover(run)
+        if not run.stuck:
+            pause = harness.settings.pause
+            later = f", {pause:.3g} s later" if pause else ""
+            run.notes.append(f"it was started once more after the recovery{later}, without a crash")
+            time.sleep(pause)
+            harness.recover(run)
 
     title = "a plain start after the recovery from a crash at the end of the command"
     return Job(LATER, title, Group.IDENTITY, perform)

@@ -386,20 +386,6 @@ class Harness:
         except ReaderFailed as error:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
-    def recover_and_start_again(self, run: PipelineRun) -> None:
-        """Recover from a crash, then start the command once more, as its operator might on the next day.
-
-        Between the two the test waits for `--pause` seconds, in which a lease, or a record of finished work, may
-        expire.
-        """
-        self.recover(run)
-        if not run.stuck:
-            pause = self.settings.pause
-            later = f", {pause:.3g} s later" if pause else ""
-            run.notes.append(f"it was started once more after the recovery{later}, without a crash")
-            time.sleep(pause)
-            self.recover(run)
-
     def add_input_without_crash(self) -> list[str]:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
 

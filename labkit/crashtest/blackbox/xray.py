@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.durability import ATTRIBUTES, CONTENTS, NAMES, synced_by
-from labkit.crashtest.blackbox.effects import Effect, Namer, unordered
+from labkit.crashtest.blackbox.effects import Effect, Namer, named_again, unordered
 from labkit.crashtest.blackbox.lanes import LANES, Lanes
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
@@ -215,12 +215,6 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
     return sync is not None if effect.kind in CONTENTS | NAMES | ATTRIBUTES else None
 
 
-def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    namer = Namer(folders, numbered=unordered(effects))
-    renamed = (namer.name(effect.call) for effect in effects)
-    return tuple(effect for effect in renamed if effect is not None)
-
-
 class Recorder:
     """Records the durable system calls of a command, and kills the command after `limit` seconds without a call."""
 
@@ -261,5 +255,6 @@ def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, l
         decide=recorder.decide,
         tick=recorder.tick,
     )
-    effects, notes = _named_again(recorder.effects, folders), tuple(recorder.lines.notes())
+    namer, notes = Namer(folders, numbered=unordered(recorder.effects)), tuple(recorder.lines.notes())
+    effects = tuple(named_again(recorder.effects, namer))
     return XRay(command, tuple(folders), effects, lanes, watched, recorder.silent, notes)

@@ -88,10 +88,10 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         yield Instruction(_LOAD, 0, 0, _NUMBER_AT)
 
 
-def install(machine: Architecture, instructions: list[Instruction]) -> int:
+def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
     """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped system calls.
 
-    Raises `OSError` if the kernel or the container refuses the filter.
+    Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -101,8 +101,9 @@ def install(machine: Architecture, instructions: list[Instruction]) -> int:
         raise OSError(ctypes.get_errno(), "no_new_privs")
     # With this flag (Linux 5.19), only SIGKILL interrupts a call that the watcher has read; otherwise a
     # signal could report the call twice.
+    flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = machine.numbers["seccomp"]
-    for flag in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
+    for flag in flags:
         descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(filter_program))
         if descriptor >= 0:
             return descriptor
@@ -136,9 +137,7 @@ class Listener:
         This blocks until there is one, so poll the descriptor first.
         """
         buffer = bytearray(_NOTIFICATION.size)
-        try:
-            fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
-        except OSError:
+        if not self._ask(_RECEIVE, buffer):
             return None
         cookie, thread, _, number, audit, _, *arguments = _NOTIFICATION.unpack(buffer)
         is_native = audit == self._audit and not (self._foreign and number >= self._foreign)
@@ -147,24 +146,20 @@ class Listener:
 
     def alive(self, notification: Notification) -> bool:
         """Return whether the kernel still holds the call; if not, memory just read may be that of another thread."""
-        try:
-            fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
-        except OSError:
-            return False
-        return True
+        return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
         """Let the stopped call happen. Return False if a signal interrupted it, so that it may be reported again."""
-        return self._respond(_RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
+        return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
         """Make a stopped call return this value or negative errno without happening; False if it was interrupted."""
         error = min(returned, 0)
-        return self._respond(_RESPONSE.pack(notification.cookie, returned - error, error, 0))
+        return self._ask(_SEND, _RESPONSE.pack(notification.cookie, returned - error, error, 0))
 
-    def _respond(self, response: bytes) -> bool:
+    def _ask(self, request: int, content: bytes | bytearray) -> bool:
         try:
-            fcntl.ioctl(self.descriptor, _SEND, response)
+            fcntl.ioctl(self.descriptor, request, content)
         except OSError:
             return False
         return True
