@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.expectation import Expectation, some, text
-from labkit.crashtest.rows import Rows, Seen, Shape, shape_of, tokens
+from labkit.crashtest.rows import Rows, Seen, Shape, shape_of
 
 _LIMIT = 2**63
 
@@ -24,16 +24,6 @@ class BatchExpectation(Expectation):
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
         return tuple(map(_seen, values))
-
-    def misses(self, values: Sequence[Any]) -> int:
-        present = {token.offset for token in tokens(self.seen(values), self.shape, self.rows.expected())}
-        return len([each for each in self.due() if each not in present])
-
-    def due(self) -> list[int]:
-        records = self.rows.expected()
-        if self.shape is not Shape.LAST:
-            return [record.offset for record in records]
-        return sorted({record.key: record.offset for record in records}.values())
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.options import options_of
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
@@ -25,7 +26,7 @@ from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob, read
 from labkit.crashtest.harness.warm_jobs import WarmJobs, at_once
 from labkit.crashtest.ledger import Tell, silent
-from labkit.crashtest.options import USUAL_LIMIT
+from labkit.crashtest.options import USUAL_LIMIT, SharedOptions
 from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
@@ -160,26 +161,20 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     )
     path = place / "job.json"
     path.write_bytes(wire.encode(job))
+    shared: dict[str, Any] = {each.attribute: each.value_in(wanted) for each in options_of(SharedOptions)}
+    shared["reader"] = wanted.rows_reader
+    shared["watched"] = (Path.cwd(), *wanted.watched, job.checkpoint)
+    # Spark's temporary files belong to one start of the job and not to the sink.
+    shared["ignored"] = (*wanted.ignored, *IGNORED, f"{place / WARM}/*")
+    if wanted.limit == USUAL_LIMIT:  # any other limit is the user's choice
+        shared["limit"] = START_SECONDS
     return SinkPipeline(
+        **shared,
         rows=rows,
         interface=adapter,
         pipeline=_words(path),
-        folder=Path.cwd(),
-        reader=wanted.rows_reader,
-        watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         checkpoint=job.checkpoint,
-        # Spark's temporary files belong to one start of the job and not to the sink.
-        ignored=(*wanted.ignored, *IGNORED, f"{place / WARM}/*"),
-        quick=wanted.quick,
-        only=wanted.only,
-        since=wanted.since,
-        # A limit other than the default is the user's choice.
-        limit=START_SECONDS if wanted.limit == USUAL_LIMIT else wanted.limit,
-        faults=wanted.faults,
-        grace=wanted.grace,
-        delay=wanted.delay,
         parallel=1,  # all runs share the user's one store
-        seconds=wanted.seconds,
         sink=wanted,
         named=str(wanted.subject),
         adapter=adapter,

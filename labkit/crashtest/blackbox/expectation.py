@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch
-from labkit.crashtest.rows import Rows, Seen, Shape
+from labkit.crashtest.rows import Rows, Seen, Shape, tokens
 
 SHOWN = 60
 """The number of characters of a row that a message quotes."""
@@ -85,14 +85,15 @@ class Expectation:
 
     def misses(self, values: Sequence[Any]) -> int:
         """Return how many expected rows are missing in `values`, the rows that a reader returned."""
-        ids = {row.id for row in self.seen(values)}
-        return len([place for place in self.due() if place not in ids])
+        present = {token.offset for token in tokens(self.seen(values), self.history_shape, self.rows.expected())}
+        return len([offset for offset in self.due() if offset not in present])
 
     def due(self) -> list[int]:
-        """Return the indices of the rows that must be there at the end: all, or the last row of each key."""
+        """Return the ids of the rows that must be there at the end: all, or the last row of each key."""
+        records = self.rows.expected()
         if self.shape is not Shape.LAST:
-            return list(range(len(self.values)))
-        return sorted({key(row): place for place, row in enumerate(self.values)}.values())
+            return [record.offset for record in records]
+        return sorted({record.key: record.offset for record in records}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
         """Match each row that was read with the next expected row that equals it.

@@ -265,9 +265,7 @@ class Watch:
         try:
             channel.sendall(wire.encode(Kill()))
             while self._ended is None and (messages := self._guard.receive()) is not None:
-                for message in messages:
-                    if isinstance(message, AllEnded):
-                        self._ended = message
+                self._ended = next((each for each in messages if isinstance(each, AllEnded)), None)
         except OSError:  # it is dead, or does not answer
             pass
         if self._ended is None:
