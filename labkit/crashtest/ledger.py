@@ -1,13 +1,12 @@
-"""Keeps the results of one test, the number of runs still to come, and the time that is left."""
+"""Keeps the jobs and results of one test, the number of runs still to come, and the time that is left."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from labkit.core.judge import Guarantee
-from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result
 
 Tell = Callable[[str, str], None]
@@ -16,6 +15,26 @@ Tell = Callable[[str, str], None]
 
 def silent(_what: str, _text: str) -> None:
     """Ignore a progress message; use it as `tell` if nobody wants to see the progress."""
+
+
+class Job(NamedTuple):
+    """One run that a crash test is to perform: its id, title and kind, and the function that performs it."""
+
+    id: str
+    title: str
+    group: Group
+    perform: Callable[[Any, Any], None] | None = None
+    """Performs the run, given the harness and the record of the run (`labkit.crashtest.blackbox.runs`).
+
+    None for a doubt about the test's view, which needs no run, and for a power cut, which needs several.
+    """
+    fault: str = ""
+    """The kind of fault that a call suffers in the run; empty for a run without one."""
+
+
+def unknown(job: Job, why: str) -> Result:
+    """Return the result of a run that proves nothing; `why` is the reason."""
+    return Result(job.id, job.title, job.group, unknown=why)
 
 
 class Ledger:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from labkit.core.options import Option
     from labkit.crashtest.blackbox.campaign import Campaign
     from labkit.crashtest.claim import Goal
-    from labkit.crashtest.jobs import Job
+    from labkit.crashtest.ledger import Job
     from labkit.crashtest.options import Demand
     from labkit.crashtest.verdict import Result
 

@@ -17,6 +17,7 @@ from labkit.core.errors import JobFailed
 from labkit.crashtest.batch_expectation import BatchExpectation
 from labkit.crashtest.blackbox.campaign import Further
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
 from labkit.crashtest.blackbox.jobs import NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, QUICK, WHOLE, Point, choose
@@ -25,7 +26,7 @@ from labkit.crashtest.blackbox.seeing import Glance, showing
 from labkit.crashtest.blackbox.story import ALONE
 from labkit.crashtest.harness.leftovers import end
 from labkit.crashtest.harness.plain_job import DAEMON, PlainJob, Query
-from labkit.crashtest.jobs import NEVER_REACHED, Job
+from labkit.crashtest.ledger import Job
 from labkit.crashtest.rows import LARGE, Rows, generate, generate_large
 from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group
 from labkit.host.processes import wire

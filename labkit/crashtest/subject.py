@@ -27,6 +27,9 @@ from labkit.host.processes.own_python import own_python
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
+RAISED = "the sink raised "
+"""The beginning of the line in which the job of a sink prints an error of the user's code."""
+
 LOAD_SECONDS = 60.0
 """The maximum seconds for importing the user's file."""
 

@@ -21,8 +21,7 @@ from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, States, behind_sync, choose, points
 from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
-from labkit.crashtest.jobs import Job
-from labkit.crashtest.ledger import silent
+from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.report import Recipe
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.file_reads import FileReads

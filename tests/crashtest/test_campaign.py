@@ -19,8 +19,7 @@ from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.harness.plain_job import READY
 from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
-from labkit.crashtest.jobs import Job
-from labkit.crashtest.ledger import silent
+from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.plugin import CrashTests
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.calls import WatchedRun

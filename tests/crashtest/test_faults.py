@@ -25,11 +25,10 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.execution import Over, Start, undelivered
+from labkit.crashtest.blackbox.execution import NEVER_REACHED, Over, Start, undelivered
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.claim import Goal, fault_claims
-from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history

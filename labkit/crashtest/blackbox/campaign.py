@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
-from labkit.crashtest.blackbox.execution import NOT_SUFFERED
+from labkit.crashtest.blackbox.execution import NEVER_REACHED, NOT_SUFFERED
 from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
@@ -62,17 +62,15 @@ from labkit.crashtest.blackbox.points import (
     telling,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
-from labkit.crashtest.blackbox.report import BETWEEN_LINES, late_notes, outage_notes
-from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
 from labkit.crashtest.blackbox.seeing import log_notes
-from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
+from labkit.crashtest.blackbox.settings import BETWEEN_LINES, PipelineSettings, pipeline_settings
 from labkit.crashtest.blackbox.states import Comparison
 from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, picture, plain, text
 from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown
-from labkit.crashtest.ledger import Ledger, Tell, silent
+from labkit.crashtest.ledger import Job, Ledger, Tell, silent, unknown
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run

@@ -22,7 +22,6 @@ from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.blackbox.states import RunFiles, State
 from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.faults import Fault, TimedFault
 
@@ -34,6 +33,8 @@ EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
 
+NEVER_REACHED = "the point was never reached"
+"""The beginning of the reason why a run proves nothing if its job ended without reaching the crash point."""
 NOT_SUFFERED = "the call did not suffer the fault"
 """The beginning of the reason why a run proves nothing if the fault was not delivered to its call."""
 

@@ -16,7 +16,7 @@ from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
 from labkit.crashtest.blackbox.power_cut import Journal, State, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
-from labkit.crashtest.jobs import Job
+from labkit.crashtest.ledger import Job
 from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault

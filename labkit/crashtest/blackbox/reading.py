@@ -16,8 +16,7 @@ from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.expectation import lines
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.jobs import RAISED
-from labkit.crashtest.subject import Subject
+from labkit.crashtest.subject import RAISED, Subject
 from labkit.host.syscalls.calls import Answer
 
 COMMAND_SECONDS = 120.0

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import (
+    NEVER_REACHED,
     Ask,
     Beside,
     Execution,
@@ -37,9 +38,9 @@ from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.blackbox.states import RunFiles
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import SETTLED
+from labkit.crashtest.verdict import Result
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 from labkit.host.syscalls.guarding import GuardLate
@@ -608,3 +609,28 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 def counted(values: Sequence[Any]) -> Counter[str]:
     """Return how often each row occurs, by the row as JSON text."""
     return Counter(map(text, values))
+
+
+def late_notes(results: Sequence[Result]) -> list[str]:
+    """Return notes on runs in which rows were missing after the restart.
+
+    The rows came with one more start, or never came because further starts did nothing, as with a lease.
+    """
+    late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
+    idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]
+    notes = [
+        f"{each}; rows that would come after a longer wait, as for a lease, count as lost (--limit)" for each in idle
+    ]
+    restarts = "one restart ended well without all rows; they came with another start"
+    return notes[:1] + ([f"after {len(late)} crash(es), as {late[0]}, {restarts}"] if late else [])
+
+
+def outage_notes(results: Sequence[Result]) -> list[str]:
+    """Return notes on runs in which the reader failed until the recovery, or the command refused to run for a while."""
+    notes = []
+    for beginning in (OUTAGE, LEASE):
+        recovered = (each for each in results if not each.stuck)
+        found = [(each.id, note) for each in recovered for note in each.notes if note.startswith(beginning)]
+        count = len({name for name, _ in found})
+        notes += [f"in {count} run(s), as {name}, {note}" for name, note in found[:1]]
+    return notes

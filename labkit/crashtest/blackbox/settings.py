@@ -31,6 +31,12 @@ UNTESTED = (
     "closes and new connections that fail, a store that is locked{faults}, more than {loops} crashes at one place, and "
     "more than two at different places; pairs of places that leave the files as another crash does are a sample."
 )
+BETWEEN_LINES = (
+    "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
+    "cut nothing within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and left out "
+    "the runs with a large batch, other rows for a batch, new rows and a dying task ({why})"
+)
+"""The note on a test that could not watch system calls, with the reason for that."""
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
     True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "

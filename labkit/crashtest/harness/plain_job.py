@@ -34,11 +34,10 @@ import psutil
 from msgspec import Struct
 
 from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, marked_processes, opened, threads
-from labkit.crashtest.jobs import RAISED
 from labkit.crashtest.project import belongs, package_root
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
-from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter, module_name
+from labkit.crashtest.subject import BY_NAME, IN_JVM, RAISED, Adapter, module_name
 from labkit.host.line_trace import connection
 from labkit.host.processes import wire
 

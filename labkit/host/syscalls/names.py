@@ -8,7 +8,7 @@ from labkit.host.syscalls.calls import Arguments, CallEffect, CallKind, Interpre
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee
 
-_REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
+REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
 _KEEPS_TARGET, _EXCHANGES = 1, 2  # RENAME_NOREPLACE, RENAME_EXCHANGE
 
 
@@ -39,21 +39,13 @@ def symlink(tracee: Tracee, content: int, place: Arguments) -> Interpretation:
     return CallEffect(CallKind.LINK, tracee.text(content), new)
 
 
-def unlink(tracee: Tracee, folder: int, place: int) -> Interpretation:
+def unlink(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
     path = tracee.path(folder, place)
+    if flags & REMOVES_FOLDER:
+        exists = _is_folder(path) and not any(Path(path).iterdir())
+        return CallEffect(CallKind.UNLINK, path, name="rmdir") if exists else None
     exists = os.path.lexists(path) and not _is_folder(path)
     return CallEffect(CallKind.UNLINK, path) if exists else None
-
-
-def remove_folder(tracee: Tracee, folder: int, place: int) -> Interpretation:
-    path = tracee.path(folder, place)
-    exists = _is_folder(path) and not any(Path(path).iterdir())
-    return CallEffect(CallKind.UNLINK, path, name="rmdir") if exists else None
-
-
-def unlink_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    removes = remove_folder if of[2] & _REMOVES_FOLDER else unlink
-    return removes(tracee, of[0], of[1])
 
 
 def _is_folder(path: str) -> bool:
