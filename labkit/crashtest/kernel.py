@@ -6,6 +6,7 @@ This module only writes the description of the job; `labkit.crashtest.blackbox` 
 reports.
 """
 
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -24,13 +25,14 @@ from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob, read
+from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.warm_jobs import WarmJobs, at_once
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.options import USUAL_LIMIT, SharedOptions
 from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
-from labkit.crashtest.subject import IN_JVM, Adapter, examine
+from labkit.crashtest.subject import IN_JVM, Adapter
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
@@ -220,7 +222,7 @@ def kernel_campaign(
                     "the test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
                 )
         java = java_for_spark()
-        adapter = wanted.adapter or examine(wanted.subject)
+        adapter = wanted.adapter or Reader(wanted.subject, Path(os.devnull)).examine()
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)
         if why := supported():

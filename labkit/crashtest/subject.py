@@ -1,29 +1,22 @@
-"""Loads the user's file and finds out how Spark calls the sink in it. Run as a program, this module prints the answer.
+"""Loads the user's file and finds out how Spark calls the sink in it.
 
-The process of the command line never imports the user's file; a separate process, a driver or a Python worker does.
+The process of the command line never imports the user's file; that of its reader, a driver or a Python worker does.
 """
 
 import importlib
 import importlib.util
 import inspect
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from msgspec import Struct
-
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Unfit
 from labkit.crashtest.project import package_root
-from labkit.host.processes import wire
-from labkit.host.processes.own_python import own_python
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -208,63 +201,3 @@ def _parameters(function: Any) -> int:
         return 2
     needed = [one for one in parameters if one.default is one.empty]
     return sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed)
-
-
-class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The result that this module prints as JSON when it runs as a program.
-
-    The tag `"labkit": "examined"` distinguishes it from output of the user's file.
-    """
-
-    adapter: Adapter | None = None
-    because: str = ""
-    """The reason why the name is not a sink; empty if it is one."""
-
-
-def examine(subject: Subject) -> Adapter:
-    """Return the Spark interface, such as foreachBatch, that fits the sink; a separate process imports it.
-
-    Raises `InvalidInput` if the name is not a sink, or if importing the file takes too long or ends the process.
-    """
-    command = own_python("-m", "labkit.crashtest.subject", subject.file, subject.name)
-    try:
-        process = subprocess.run(
-            command, capture_output=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        raise InvalidInput(
-            f"{subject}: importing this file took more than {LOAD_SECONDS:.0f} s; move slow code into functions."
-        ) from None
-    answers = list(_examined(process.stdout))
-    if not answers:
-        raise InvalidInput(
-            f"{subject}: Python ended with exit code {process.returncode} while it imported this file. Code at the top "
-            "level of the file exits; remove that call."
-        )
-    if answers[-1].adapter is None:
-        raise InvalidInput(answers[-1].because)
-    return answers[-1].adapter
-
-
-def _examined(output: bytes) -> Iterator[Examined]:
-    for line in output.splitlines():
-        with suppress(wire.Unreadable):
-            yield wire.decode(line, Examined)
-
-
-def main(file: str, name: str) -> None:
-    """Print the Spark interface that fits the sink, as one line of JSON after any output of the user's file."""
-    subject = Subject(file, name)
-    try:
-        module = load(file)
-        if not hasattr(module, name):
-            raise InvalidInput(f"{file}: it does not define {name}; write FILE:NAME with a name that it defines.")
-        examined = Examined(adapter=adapter_of(getattr(module, name), subject))
-    except InvalidInput as error:
-        examined = Examined(because=str(error))
-    sys.stdout.flush()
-    wire.write(1, b"\n" + wire.encode(examined))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,5 +1,6 @@
 """A file, a name, a reader or a store that cannot be tested: one sentence each, and nothing is left running."""
 
+import os
 import sqlite3
 import time
 from contextlib import nullcontext
@@ -16,7 +17,7 @@ from labkit.crashtest.harness.plain_job import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import Settings, settings
-from labkit.crashtest.subject import Adapter, Subject, examine, module_name
+from labkit.crashtest.subject import Adapter, Subject, module_name
 
 SOURCE = """
 from pyspark.sql.datasource import DataSource
@@ -30,6 +31,10 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
     path = folder / "user_sink.py"
     path.write_text(text)
     return Subject.parse(f"{path}:{name}")
+
+
+def examine(subject: Subject) -> Adapter:
+    return Reader(subject, Path(os.devnull)).examine()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +167,7 @@ def test_another_form_of_a_name_is_refused(text: str) -> None:
 
 
 def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labkit.crashtest.subject.LOAD_SECONDS", 0.5)
+    monkeypatch.setattr("labkit.crashtest.harness.reader.LOAD_SECONDS", 0.5)
     with pytest.raises(InvalidInput, match="took more than"):
         examine(subject(tmp_path, "import time\ntime.sleep(60)"))
 

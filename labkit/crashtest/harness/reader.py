@@ -1,4 +1,4 @@
-"""Calls the user's own reader for the rows of the store, in a separate process and with a time limit.
+"""Imports the user's file in a separate process, and calls its reader for the rows of the store, with a time limit.
 
 When run as a program, this module imports the user's file and answers each question with one value. Output of the
 user's functions goes to the log.
@@ -25,7 +25,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.subject import LOAD_SECONDS, Subject, load
+from labkit.crashtest.subject import LOAD_SECONDS, Adapter, Subject, adapter_of, load
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.processes.sessions import empty_session
@@ -50,18 +50,20 @@ class ReaderFailed(LabError):
     exit_code = 64
 
 
-Verb = Literal["describe", "values", "reset"]
+Verb = Literal["adapter", "describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A request to the process that runs the user's reader: to say what it can do, return rows, or reset the store."""
+    """A request to the process that imports the user's file: to say what is in it, return rows, or reset the store."""
 
     verb: Verb
 
 
 class Answer(Struct, frozen=True):
-    """The reply of the process that runs the user's reader to one request."""
+    """The reply of the process that imports the user's file to one request."""
 
+    adapter: Adapter | None = None
+    """The Spark interface for which the user's object is written; None unless that was asked."""
     resets: bool = False
     """Whether the user's file has a function `reset`."""
     values: list[Any] = []
@@ -96,6 +98,20 @@ class Reader:
     ) -> None:
         with self._lock:
             self._end()
+
+    def examine(self) -> Adapter:
+        """Return the Spark interface, such as foreachBatch, that fits the object `subject`; needs no `with` block.
+
+        Raises `InvalidInput` if the object is not a sink, or if importing the file takes too long or ends the process.
+        """
+        try:
+            self._start()
+            answer = self._answer("adapter", LOAD_SECONDS)
+        finally:
+            self._end()
+        if answer.adapter is None:
+            raise InvalidInput(answer.because)
+        return answer.adapter
 
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
@@ -149,12 +165,22 @@ class Reader:
                 if left and slept < asleep:
                     continue
                 self._end()
+                if verb == "adapter":
+                    late = f"importing this file took more than {seconds:.0f} s; move slow code into functions."
+                    return Answer(because=f"{self._subject}: {late}")
                 how = "waited for a lock" if left else f"took more than {seconds:.3g} s"
                 return Answer(because=f"{self._subject}: {_WORDS[verb]} {how} and was stopped.")
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
-                return Answer(because=f"{self._subject}: {_WORDS[verb]} ended the reader's process.", fatal=True)
+                ended = f"{_WORDS[verb]} ended the reader's process."
+                if verb == "adapter":
+                    code = process.returncode
+                    ended = (
+                        f"Python ended with exit code {code} while it imported this file. Code at the top level of the "
+                        "file exits; remove that call."
+                    )
+                return Answer(because=f"{self._subject}: {ended}", fatal=True)
             content += piece
         return wire.decode(content, Answer)
 
@@ -177,7 +203,7 @@ def _sleeps(pid: int) -> bool:
         return False
 
 
-_WORDS = {"values": "read", "describe": "describe", "reset": "reset"}
+_WORDS = {"values": "read", "describe": "describe", "reset": "reset", "adapter": "import"}
 
 
 def _as_mapping(row: Any) -> Any:
@@ -225,6 +251,15 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
 
 
 def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
+    if verb == "adapter":
+        if not hasattr(module, name):
+            raise _Refused(
+                f"{module.__file__}: it does not define {name}; write FILE:NAME with a name that it defines."
+            )
+        try:
+            return Answer(adapter=adapter_of(getattr(module, name), where))
+        except InvalidInput as error:
+            raise _Refused(str(error)) from None
     if verb == "describe":
         if not callable(getattr(module, name, None)):
             raise _Refused(f"{where}: there is no such function; write {name}() that returns the rows.")
@@ -236,7 +271,7 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised if the user's file has no reader, or if the reader returned something that can never be rows."""
+    """Raised if the user's file has no such sink or reader, or if the reader returned what can never be rows."""
 
 
 def _rows(returned: Any, where: str) -> list[Any]:
