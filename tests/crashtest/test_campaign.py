@@ -20,6 +20,7 @@ from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.harness.plain_job import READY
 from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
 from labkit.crashtest.ledger import Job, silent
+from labkit.crashtest.options import Demand
 from labkit.crashtest.plugin import CrashTests
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.calls import WatchedRun
@@ -38,8 +39,8 @@ def test_pytest_plans_the_runs_of_a_whole_test_and_tries_the_power_cuts_too(requ
     running: Any = SimpleNamespace(results=[], jobs=lambda: [job], outages=lambda: [outage], plan=planned.append)
     running.faults = lambda: [fault]
     running.second_crashes = running.rest = running.last_jobs = list
-    first, goal = Result("healthy", "no crash", Group.HEALTHY), SimpleNamespace(guarantee=None)
-    tests = CrashTests._tests(request.session, running=running, first=first, only={}, goal=goal, also=())
+    first = Result("healthy", "no crash", Group.HEALTHY)
+    tests = CrashTests._tests(request.session, running, first, {}, Demand())
     assert planned == [[job]]
     names = [each.name.removeprefix("crashtest[").removesuffix("]") for each in tests]
     assert names[2:-2] == ["exit", "second-crashes", "eio at exit", "other-points", "power cut exit"]

@@ -8,33 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.harness.leftovers import MARK, marked_processes
 from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, CallKind
 from labkit.host.syscalls.support import supported
-
-MARK = "LABKIT_AHEAD_TEST"
 
 
 @pytest.fixture(autouse=True)
 def _needs_the_kernel() -> None:
     if why := supported():
         pytest.skip(why)
-
-
-def living(folder: Path) -> list[int]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
 
 
 @contextmanager
@@ -48,7 +35,7 @@ def started(folder: Path, program: str) -> Iterator[Ahead]:
         yield ahead
     finally:
         ahead.close()
-    until(lambda: living(folder) == [], "the end of its processes")
+    until(lambda: marked_processes(str(folder)) == [], "the end of its processes")
 
 
 WAITS = """
@@ -117,7 +104,7 @@ def test_a_connection_from_before_leads_where_it_led(tmp_path: Path, monkeypatch
 
 def test_a_command_that_nobody_watches_is_killed(tmp_path: Path) -> None:
     with started(tmp_path, WAITS):
-        assert living(tmp_path)
+        assert marked_processes(str(tmp_path))
 
 
 def test_a_command_that_ends_too_early_says_so(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 import labkit
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.harness.leftovers import MARK, marked_processes
 from labkit.host.line_watch import watch_lines
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 
@@ -154,24 +156,10 @@ def test_a_command_whose_watcher_is_killed_kills_its_session(place: Path, busy: 
         "    open('pids.tmp', 'w').write(f'{os.getpid()} {other.pid}'); os.rename('pids.tmp', 'pids')\n"
         f"    {busy}\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(labkit.__file__).parents[1])}
+    environment = {**os.environ, MARK: str(place), "PYTHONPATH": str(Path(labkit.__file__).parents[1])}
     with subprocess.Popen([sys.executable, "-c", RUNNER], cwd=place, env=environment) as runner:
-        assert within(20, (place / "pids").exists)
+        until((place / "pids").exists, "the ids of the processes", 20)
         pids = [int(each) for each in (place / "pids").read_text().split()]
         assert all(map(psutil.pid_exists, pids))
         runner.send_signal(signal.SIGKILL)
-    assert within(10, lambda: not any(map(is_alive, pids)))
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.02)
-    return holds()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    until(lambda: not set(pids) & set(marked_processes(str(place))), "the end of every process", 10)

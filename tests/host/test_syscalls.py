@@ -24,13 +24,13 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.crashtest.harness.leftovers import MARK, marked_processes
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.support import kernel_of, refusal, supported
 from labkit.host.syscalls.table import ARCHITECTURES, QUESTIONS
 from labkit.host.syscalls.watching import watch
 
 ROOT = Path(__file__).parents[2]
-MARK = "LABKIT_SYSCALLS_TEST"
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +87,7 @@ def name(path: str) -> str:
 
 def alive(folder: Path) -> list[int]:
     """Processes that were started by a watched command of this test."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == str(folder):
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
+    return marked_processes(str(folder))
 
 
 @pytest.fixture
