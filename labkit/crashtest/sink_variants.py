@@ -28,7 +28,7 @@ from labkit.crashtest.harness.leftovers import end
 from labkit.crashtest.harness.plain_job import DAEMON, PlainJob, Query
 from labkit.crashtest.ledger import Job
 from labkit.crashtest.rows import LARGE, Rows, generate, generate_large
-from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group
+from labkit.crashtest.verdict import Group
 from labkit.host.processes import wire
 from labkit.host.syscalls.calls import CallKind
 
@@ -57,12 +57,15 @@ class SinkVariants(Further):
     """The points to crash at in a large batch, known after its run without a crash."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
+        in_turn, together = (partial(self._two_queries, together=each) for each in (False, True))
         jobs = [
-            _variant("fresh_checkpoint", partial(self._two_queries, together=False)),
-            _variant("two_queries", partial(self._two_queries, together=True)),
+            Job("fresh_checkpoint", "a second query with a fresh checkpoint and new rows", Group.IDENTITY, in_turn),
+            Job("two_queries", "two queries with rows of their own at the same time", Group.IDENTITY, together),
         ]
         if len(self.rows.batches) > 1 and not self.by_lines:  # else there are no other rows
-            jobs.append(_variant("other_rows", self._other_rows))
+            title = "the same batch id with other rows, as from a source that is not deterministic"
+            # A condition of the guarantee, since no sink withstands this alone.
+            jobs.append(Job("other_rows", title, Group.CONDITION, self._other_rows))
         if not self.by_lines:
             jobs.append(Job(NEW_INPUT, "new rows after the recovery from a crash", Group.IDENTITY, self._new_input))
         dying = of_tasks(healthy.effects)
@@ -183,10 +186,6 @@ class SinkVariants(Further):
             yield
         finally:
             harness.settings = usual
-
-
-def _variant(name: str, perform: Callable[[Harness, PipelineRun], None]) -> Job:
-    return Job(name, VARIANTS[name], Group.IDENTITY if name in DEMANDED else Group.CONDITION, perform)
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:

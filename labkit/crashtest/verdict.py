@@ -23,18 +23,6 @@ AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", 
 KERNEL, LINES = "kernel", "lines"
 """How the test observes effects: by system calls, or where that is impossible, by lines of Python alone."""
 
-VARIANTS = {
-    "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
-    "two_queries": "two queries with rows of their own at the same time",
-    "copied_checkpoint": "an older copy of the checkpoint, restored after later batches",
-    "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
-}
-"""Runs with a fault of a query's identity, each name with a description."""
-
-DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""The variants that belong to the guarantee; the others show conditions that a sink cannot always meet."""
-
-
 FAULT_AT = " at "
 """The separator, in the id of a run with a fault, between the kind of fault and the name of the point."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
-from labkit.crashtest.configured import configured, demanded, requested
+from labkit.crashtest.configured import requested
 from labkit.crashtest.harness.plain_job import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
@@ -303,22 +303,6 @@ def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path, given: dict, s
         settings(f"{made.file}:{made.name}", **given)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("[", "not valid TOML"),
-        ("[tool.labkit.crashtest]\nsubjct = 'x'", "did you mean 'subject'"),
-        ("[tool.labkit.crashtest]\nseconds = '5 min'", "write a number"),
-        ("[tool.labkit.crashtest]\nseconds = true", "write a number"),
-    ],
-)
-def test_a_damaged_project_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
-    path = tmp_path / "pyproject.toml"
-    path.write_text(text)
-    with pytest.raises(InvalidInput, match=sentence):
-        configured(path)
-
-
 def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None:
     made = subject(tmp_path, "")
     said = {"subject": f"{made.file}:sink", "batches": 2, "options": ["path=x"]}
@@ -335,13 +319,6 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
     assert combined(said | {"seconds": 600}, seconds=20.0).seconds == 20
     with pytest.raises(InvalidInput, match="nothing to test"):
         combined({})
-
-
-def test_unknown_guarantees_and_axes_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="did you mean 'exactly-once'"):
-        demanded({}, {"expect": "exactly_once"})
-    with pytest.raises(InvalidInput, match="did you mean 'fractured_read'"):
-        demanded({}, {"also": ["fractured"]})
 
 
 @pytest.mark.parametrize(

@@ -223,11 +223,18 @@ def test_a_wrong_line_of_the_project_s_file_is_one_sentence(folder: Path, text: 
 
 
 @pytest.mark.parametrize(
-    "text", ["tool = 1", "tool.labkit = 1", "tool.labkit.crashtest = 1", "[[tool.labkit.crashtest]]"]
+    ("text", "sentence"),
+    [
+        *((text, "crashtest") for text in ("tool = 1", "tool.labkit = 1", "tool.labkit.crashtest = 1")),
+        ("[[tool.labkit.crashtest]]", "crashtest"),
+        ("[", "not valid TOML"),
+        ("tool.labkit.crashtest.subjct = 'x'", "did you mean 'subject'"),
+        ("tool.labkit.crashtest.also = ['fractured']", "did you mean 'fractured_read'"),
+    ],
 )
-def test_a_table_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_without_such_a_table_or_key_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(InvalidInput, match="crashtest"):
+    with pytest.raises(InvalidInput, match=sentence):
         configured(tmp_path / "pyproject.toml")
 
 
