@@ -1,6 +1,7 @@
 """From the names of effects to the order of writes of one step: what is told, and what is refused."""
 
 import pytest
+from cells import before
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.writes import Orders, engine_rows, meaning, meanings, orders, unknown
@@ -38,20 +39,20 @@ def test_another_order_of_effects_is_another_order_of_writes() -> None:
 
 def test_a_kill_before_a_set_leaves_those_before_it_whole() -> None:
     found = told(numbered(*STEP, *STEP))
-    assert [found.before(1, done) for done in range(4)] == [
+    assert [before(found, 1, done) for done in range(4)] == [
         "rename plan #1",
         "write data #1",
         "write done #1",
         "rename plan #2",
     ]
-    assert found.before(2, 3) == "exit"
+    assert before(found, 2, 3) == "exit"
 
 
 def test_a_place_is_found_again() -> None:
     found = told(numbered(*STEP, *STEP))
     for step in (1, 2):
         for done in range(3):
-            assert found.place(found.before(step, done)) == (step, done)
+            assert found.place(before(found, step, done)) == (step, done)
     assert found.place("exit") == (2, 3)
     assert found.place("create data #1") is None
 
@@ -68,7 +69,7 @@ def test_effects_of_one_transaction_are_one_set_at_its_commit() -> None:
     both = ("send INSERT", "send MARK", "send COMMIT")
     found = told(numbered(*both, *both), table, ends="send COMMIT")
     assert str(found) == "visible+marker"
-    assert found.before(2, 0) == "send COMMIT #2"
+    assert before(found, 2, 0) == "send COMMIT #2"
     apart = ("send INSERT", "send COMMIT", "send MARK", "send COMMIT")
     assert str(told(numbered(*apart, *apart), table)) == "visible > marker"
 
@@ -130,7 +131,7 @@ def test_only_the_last_idle_write_before_output_belongs_to_its_step() -> None:
     names = numbered("rename chk", *step, "rename chk", "rename chk", *step, "rename chk")
     found = told(names, CHECKPOINTS, idle=(Write.DECISION,))
     assert str(found) == "staged > decision > visible"
-    assert found.before(1, 1) == "rename chk #3"
+    assert before(found, 1, 1) == "rename chk #3"
     with pytest.raises(InvalidInput):
         told(names, CHECKPOINTS)
 

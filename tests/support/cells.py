@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.judge import Guarantee, Verdict
+from labkit.crashtest.blackbox.points import EXIT
 from labkit.crashtest.blackbox.writes import Meaning, Orders, engine_rows, meanings
 from labkit.sim.model import Action
 from labkit.sim.models.orders import BLUEPRINT
@@ -90,6 +91,15 @@ class Kill(NamedTuple):
         return f"after {sets[self.done - 1]}" if self.done else "before all"
 
 
+def before(found: Orders, number: int, made: int) -> str:
+    """The effect before which a kill leaves the first `made` writes of a step (`number`, from 1), and no more.
+
+    Behind the step's last write, it is the first effect of the next step, or the command's end.
+    """
+    following = [each.effects[0] for step in found.steps[number - 1 : number + 1] for each in step]
+    return following[made] if made < len(following) else EXIT
+
+
 def kills(design: Design, found: Orders, showing: frozenset[str] = frozenset()) -> Iterator[tuple[Kill, str]]:
     """Every place between two neighbouring writes of one step, its begin and end included, with the effect that is
     held.
@@ -99,7 +109,7 @@ def kills(design: Design, found: Orders, showing: frozenset[str] = frozenset()) 
     """
     step = min(2, len(found.steps))
     for done in range(len(design.steps) + 1):
-        yield Kill(step, done), found.before(step, done)
+        yield Kill(step, done), before(found, step, done)
     shows = design.place(Write.VISIBLE)
     effects = found.steps[step - 1][shows].effects
     one_by_one = design.output is not Output.TRANSACTION and len(effects) > 1

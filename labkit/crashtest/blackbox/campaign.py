@@ -101,10 +101,6 @@ class Further:
         """Return how the ids of the runs of `last_jobs` begin, up to the first dot: `large` for `large.exit`."""
         return []
 
-    def may_come(self, name: str) -> bool:
-        """Return whether `last_jobs` may yield a run with this id."""
-        return name.partition(".")[0] in self.last_names()
-
 
 FIRST_CRASH = "crash 1"
 """The moment of the reading after the first crash of a run."""
@@ -198,12 +194,14 @@ class Campaign:
         if not self.harness.endless:
             jobs.append(later_job(self.points[EXIT]))
         if self.harness.longer:
-            jobs.append(new_input_job(self._last_effect()))
+            *others, end = self.points.values()
+            jobs.append(new_input_job(others[-1] if others else end))
             grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
         if self._seen.effects:  # an endless command whose effects are all elsewhere has none
-            jobs.append(two_instances_job(self._first_showing()))
+            names = [each.name for each in self._seen.effects]
+            jobs.append(two_instances_job(next((each for each in names if each in self._seen.showing), names[0])))
         if self.settings.checkpoint is not None:
             jobs.append(older_checkpoint_job(self._seen.effects))
         return [*jobs, *self.further.jobs(self._seen)]
@@ -343,13 +341,6 @@ class Campaign:
         with harness.run(job.id, job.title) as run:
             job.perform(harness, run)
         return FinishedRun(job, run, self._judged(job, run))
-
-    def _last_effect(self) -> Point:
-        return next(point for name, point in reversed(self.points.items()) if name != EXIT or len(self.points) == 1)
-
-    def _first_showing(self) -> str:
-        effects, showing = self._seen.effects, self._seen.showing
-        return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
         job, run, result = finished
@@ -579,7 +570,7 @@ class Campaign:
         named = [job for job in jobs if job.id == name or (is_fault and job.fault == name)]
         if named or is_fault:  # no call may be able to suffer it
             return iter(named)
-        if self.further.may_come(name):
+        if name.partition(".")[0] in self.further.last_names():
             return self._one_further(name)
         kind = name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:

@@ -119,11 +119,6 @@ class Effect:
         return self.call.line
 
     @property
-    def place(self) -> str:
-        """The name of the system call, followed by its line of Python if that is known."""
-        return f"{self.name} ({self.line})" if self.line else self.name
-
-    @property
     def family(self) -> str:
         """The name without numbers, such as `rename offsets/<n>`, which similar system calls share."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)

@@ -112,11 +112,6 @@ class PipelineRun:
     """The files that the run has changed."""
 
     @property
-    def is_faulty(self) -> bool:
-        """Whether the run injects a fault, such as a failing write, instead of crashes."""
-        return any("fault" in each for each in self.crashes)
-
-    @property
     def last(self) -> Start:
         """The latest start of the pipeline's command in this run."""
         return self.starts[-1]
@@ -367,7 +362,7 @@ class Harness:
         """Start the command after a crash and read the rows; a start that fails or leaves rows out is repeated once."""
         start = self.start(run)
         if self.failed(start):
-            what = "fault" if run.is_faulty else "crash"
+            what = "fault" if any("fault" in each for each in run.crashes) else "crash"
             run.notes.append(f"after the {what} {self.ending_of(start)}; it was started once more")
             start = self.start(run)
         if self.failed(start) and self._refuses(start):

@@ -46,10 +46,6 @@ class Meaning(NamedTuple):
     """The writes that take effect only when the call's transaction commits."""
     commits: bool = False
 
-    def fits(self, name: str) -> bool:
-        """Return whether the system call with this name matches the row's pattern."""
-        return fits(self.pattern, name)
-
 
 def fits(pattern: str, name: str) -> bool:
     """Return whether a pattern matches a system call's name, with or without its number: `rename a #2`."""
@@ -178,18 +174,6 @@ class Orders(NamedTuple):
     def __str__(self) -> str:
         return order_text(self.order)
 
-    def before(self, number: int, made: int) -> str:
-        """Return the system call before which a kill leaves the first `made` writes of a step, and no more.
-
-        `number` is the number of the step, from 1; writes that take effect together count as one. After the step's last
-        write, the result is the first call of the next step, or the command's end.
-        """
-        sets = self.steps[number - 1]
-        if made < len(sets):
-            return sets[made].effects[0]
-        following = self.steps[number : number + 1]
-        return following[0][0].effects[0] if following else EXIT
-
     def place(self, name: str) -> tuple[int, int] | None:
         """Return the step (from 1) in which a system call makes a write, and how many of its writes come before.
 
@@ -241,7 +225,7 @@ class _Event(NamedTuple):
 
 
 def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
-    return next((row for row in table if row.fits(name)), None)
+    return next((row for row in table if fits(row.pattern, name)), None)
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
