@@ -39,7 +39,7 @@ def _lane(pipeline: Pipeline, cell: dict[str, Any], record: Verdict) -> Lane:
     return Lane(
         pipeline.name,
         record.versions[0],
-        [stage(each) for each in step.made],
+        [stage(each) for each in step],
         -1 if place is None else place[1],
         record.guarantee if record.violated else HARMLESS,
     )

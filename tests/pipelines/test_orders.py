@@ -185,7 +185,7 @@ def test_a_record_whose_writes_are_swapped_is_not_taken_for_the_cell(name: str) 
 def swapped(names: list[str], found: Orders, place: int) -> list[str]:
     """The record as if each step made two neighbouring atomic sets the other way round."""
     for step in found.steps:
-        first, second = step.made[place].effects, step.made[place + 1].effects
+        first, second = step[place].effects, step[place + 1].effects
         left = [name for name in names if name not in second]
         before = left.index(first[0])
         names = [*left[:before], *second, *left[before:]]
@@ -289,9 +289,7 @@ def assert_seen(names: list[str], found: Orders, glances: Sequence[Glance]) -> N
 
     A reader that was locked out of the store saw the change some effects later.
     """
-    visible = {
-        name for step in found.steps for made in step.made for name in made.effects if Write.VISIBLE in made.writes
-    }
+    visible = {name for step in found.steps for made in step for name in made.effects if Write.VISIBLE in made.writes}
     seen = [names[each.earlier.happened : each.later.happened] for each in changes(glances)]
     assert seen
     for between in seen:
