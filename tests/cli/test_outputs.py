@@ -35,7 +35,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         return nullcontext(SimpleNamespace(everything=lambda: everything(out)))
 
     monkeypatch.setattr("labkit.crashtest.campaigns.campaign_of", campaign_of)
-    monkeypatch.setattr("labkit.crashtest.kept.keep", lambda _, out: kept.append(out))
+    monkeypatch.setattr("labkit.crashtest.page.keep", lambda _, out: kept.append(out))
     return kept
 
 
