@@ -119,7 +119,7 @@ READERS = {
     ),
     "hangs": ("import time\ndef read():\n    time.sleep(600)", "took more than 12 s"),
     "raises": ("def read():\n    return open('store/all.txt').read()", "FileNotFound"),
-    "is none": ("def read():\n    return 1", "returned an object of type int; return an iterable"),
+    "is none": ("def read():\n    return 1", "returned an object of type int instead of rows; return an iterable"),
     "ends": ("import os\ndef read():\n    os._exit(3)", "ended the reader's process"),
     "sees other rows": (
         "def read():\n    return [[len(list(Path('store').iterdir()))]]",
