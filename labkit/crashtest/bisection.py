@@ -131,10 +131,6 @@ class Trial:
     command: str = ""
     """The crash test that was made, as somebody can repeat it."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the tested version and its result as a dict for JSON."""
-        return {**vars(self), "packages": list(self.packages)}
-
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
     """Return the result of one version, made from the JSON report of its crash test and that test's exit code.
@@ -277,7 +273,7 @@ class Answer:
             "package": self.package,
             "versions": list(self.range.versions),
             "left_out": {"pre_releases": list(self.range.pre_releases), "yanked": list(self.range.yanked)},
-            "tried": [self.trials[each].to_json() for each in sorted(self.trials)],
+            "tried": [{**vars(each), "packages": list(each.packages)} for _, each in sorted(self.trials.items())],
             "untried": self.untried,
             "changes": [
                 {

@@ -90,10 +90,6 @@ class Claim:
             return None if self.strength is Strength.UNKNOWN else True
         return True if self.strength is Strength.COMPLETE else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the strength and the best possible guarantee as a dict for JSON."""
-        return {"strength": self.strength.value, "at_best": self.at_best.value}
-
 
 def claim(summary: Summary) -> Claim:
     """Return the guarantee that a crash test supports, with a qualifier if needed, from the summary of its runs."""

@@ -194,10 +194,6 @@ class Coverage:
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}{writes}"
 
-    def to_json(self) -> dict[str, int]:
-        """Return the counts as a dict for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class Summary:

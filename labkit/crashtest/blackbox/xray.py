@@ -79,11 +79,8 @@ class XRay:
             lines.append(Line(first, lane, len(alike), size, lasts))
         return lines
 
-    def notes(self) -> list[str]:
-        """Return notes that somebody needs to understand the record, such as that nothing was synced."""
-        return list(self._notes())
-
-    def _notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
+        """Yield notes that somebody needs to understand the record, such as that nothing was synced."""
         folders = ", ".join(map(str, self.folders))
         lasting = [each for each in self.effects if each.kind is not CallKind.EXIT]
         if not lasting:
@@ -130,7 +127,7 @@ class XRay:
             "effects": [self._row(each, sync) for each, sync in zip(self.effects, syncs, strict=True)],
             "unseen": dict(self.watched.unseen),
             "unseen_files": {name: list(of) for name, of in self.watched.unseen_paths.items()},
-            "notes": self.notes(),
+            "notes": list(self.notes()),
         }
 
     def _row(self, effect: Effect, sync: Effect | None) -> dict[str, Any]:
