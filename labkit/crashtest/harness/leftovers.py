@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from labkit.host import durable
-from labkit.host.processes.sessions import Emptied, kill_all, session_members
+from labkit.host.processes.sessions import Emptied, is_alive, kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
 """The environment variable that marks every process of a test, so that none escapes by leaving its session."""
@@ -74,15 +74,9 @@ def marked_processes(mark: str) -> list[int]:
 
 def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
     """Kill the processes with these ids, and wait until they are gone, for at most `seconds`."""
-    return kill_all(lambda: [pid for pid in pids if _is_alive(pid)], seconds)
+    return kill_all(lambda: [pid for pid in pids if is_alive(pid)], seconds)
 
 
 def own_folder() -> AbstractContextManager[Path]:
     """Return a context manager for a test's temporary folder; it also removes the folders of killed tests."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
-
-
-def _is_alive(pid: int) -> bool:
-    with suppress(*_GONE):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False

@@ -34,6 +34,15 @@ def _members(session: int) -> Iterator[int]:
             continue
 
 
+def is_alive(pid: int) -> bool:
+    """Return whether a process with this id exists and is no zombie."""
+    import psutil  # here, as above
+
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 class Emptied(NamedTuple):
     """The result of sending SIGKILL to a group of processes until none is left, or until the time is over."""
 

@@ -29,6 +29,7 @@ from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
+from labkit.host.processes.sessions import is_alive
 from labkit.host.processes.start_server import Mode, ServerStarted
 from labkit.host.servers.contract import State, Status, Stopped
 from labkit.host.servers.kafka_jars import BROKER, VERSION
@@ -274,7 +275,7 @@ class KafkaService:
     def _await_ready(self, pid: int, port: int) -> None:
         deadline = time.monotonic() + PATIENCE
         while not is_ready(HOST, port):
-            if not _is_running(pid):
+            if not is_alive(pid):
                 self._stop(None)
                 raise ServiceUnavailable(
                     f"The Kafka broker ended while it started: {self._last_word()}; see {self.log}. "
@@ -322,17 +323,10 @@ def _yours(address: str, *, required: bool) -> Status:
     return Status(KafkaService.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
 def _is_alive(pid: int, started: float) -> bool:
     """Return whether a process still runs; its start time is compared, because process ids are reused."""
     try:
-        return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
+        return is_alive(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
         return False
 
@@ -351,8 +345,8 @@ def _end(pid: int, grace: float, *, gently: bool) -> bool:
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)
         deadline = time.monotonic() + grace
-        while _is_running(pid) and time.monotonic() < deadline:
+        while is_alive(pid) and time.monotonic() < deadline:
             time.sleep(0.02)
-        if not _is_running(pid):
+        if not is_alive(pid):
             return number is signal.SIGTERM
     return False

@@ -21,7 +21,7 @@ from typing import Never
 import psutil
 
 from labkit.host.processes import wire
-from labkit.host.processes.sessions import Emptied, kill_all
+from labkit.host.processes.sessions import Emptied, is_alive, kill_all
 from labkit.host.syscalls.dialogue import AllEnded, Launch, Listening, Message, Refused, RootEnded
 from labkit.host.syscalls.filters import install, program
 from labkit.host.syscalls.table import architecture, questions
@@ -77,7 +77,7 @@ class Guard:
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:
-            living = [each.pid for each in own.children(recursive=True) if not _is_zombie(each)]
+            living = [each.pid for each in own.children(recursive=True) if is_alive(each.pid)]
             if living:
                 return living
             time.sleep(_LOOK_AGAIN)
@@ -86,13 +86,6 @@ class Guard:
     def _say(self, message: Message) -> None:
         with contextlib.suppress(OSError):
             self._channel.sendall(wire.encode(message))
-
-
-def _is_zombie(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True
 
 
 def become(launch: Launch, channel: socket.socket) -> Never:

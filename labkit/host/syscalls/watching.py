@@ -18,7 +18,7 @@ import psutil
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
-from labkit.host.processes.sessions import Emptied, kill_all, session_members
+from labkit.host.processes.sessions import Emptied, is_alive, kill_all, session_members
 from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Decision, Unseen, WatchedRun
 from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.delivery import deliver, kill_one, terminate
@@ -296,7 +296,5 @@ def _created(pid: int) -> float:
 def _is_alive_since(pid: int, began: float) -> bool:
     """Return whether a process lives and started at `began` or later; an older one cannot belong to the command."""
     with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        alive = process.status() != psutil.STATUS_ZOMBIE
-        return alive and process.create_time() >= began
+        return is_alive(pid) and psutil.Process(pid).create_time() >= began
     return False
