@@ -170,6 +170,8 @@ HEAD = """\
 
 The left column holds the words that notebooks, code, pages and messages of this project use. The other columns give the
 words of Flink, Spark Structured Streaming, Kafka and PostgreSQL for the same thing, or for the nearest thing that they
-have. A dash means that the system has nothing of the kind. Class names are those of Flink 1.x and 2.x, Spark 4.x and Kafka
-4.x. In a notebook, `lab.word("offset")` shows a row of this page; `make notebooks` writes the page from
-`labkit/teach/glossary.toml`."""  # noqa: E501
+have; a dash means that the system has nothing of the kind. Class names are those of Flink 1.x and 2.x, Spark 4.x and
+Kafka 4.x.
+
+In a notebook, `lab.word("offset")` shows a row of this page. `make notebooks` writes the page from
+`labkit/teach/glossary.toml`."""
