@@ -72,13 +72,13 @@ lab.explore("pipeline", strategy="append")
 
 # %% [markdown]
 # At-least-once: some schedule doubles a row, and no schedule loses one. In the first run on the card, the driver that
-# dies and its successor both write *world*; *attempt 2* is the job's work after its second start. A **state of a
-# search** is one situation in which all processes together can be, such as "one row is out and the driver is dead". Two
-# schedules that reach the same state can only go on in the same ways, so the search counts states.
+# dies and its successor both write *world*; *attempt 2* is the successor's work. A **state of a search** is one
+# situation in which all processes together can be, such as "one row is out and the driver is dead". Two schedules that
+# reach the same state can only go on in the same ways, so the search counts states.
 #
-# A **claim** is a sentence that must hold, and for each claim that breaks the card has a shortest run. Three break
-# here: no row is there twice (`no_duplicate`); while the job is dead, nobody reads a part of a batch
-# (`no_fractured_read`); no value jumps back (`no_regression`).
+# A **claim** is a sentence that must hold; for each broken claim the card shows a shortest run. Three break here: no
+# row is there twice (`no_duplicate`); while the job is dead, nobody reads a part of a batch (`no_fractured_read`); no
+# value jumps back (`no_regression`).
 #
 # We have searched every run of a *small* job. For larger jobs that is strong evidence, not a proof.
 #
@@ -148,9 +148,10 @@ lab.answer("01-orders", found)
 lab.show(first.trace, beside=second.trace)
 
 # %% [markdown]
-# In commit-then-log every row is there twice; in log-then-commit, once. The sink is the same, so here the *order* decides.
-# (Spark asks a sink to recognise a batch that it has committed. The streaming sinks of Delta 4.4 and Iceberg 1.11 do: the
-# lab has killed them. In `foreachBatch` Delta does so only with `txnAppId` and `txnVersion`. *two_phase* does not.)
+# In commit-then-log every row is there twice; in log-then-commit, once. The sink is the same, so here the *order*
+# decides. (Spark asks a sink to recognise a batch that it has committed. The streaming sinks of Delta 4.4 and Iceberg
+# 1.11 do, as our kills showed. In `foreachBatch` Delta does so only with `txnAppId` and `txnVersion`. *two_phase* does
+# not.)
 #
 # An engine can also break its own state. Flink copies its counts while records flow
 # ([notebook 04](04_barriers.ipynb)), and a setting allows it to copy carelessly. With it, a search finds a schedule in
@@ -166,10 +167,11 @@ lab.compare(
 # %% [raw] tags=["expected"]
 #           guarantee      states  broken
 # careful   exactly-once   3,418   nothing
-# careless  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
+# careless  at-least-once  5,810   sent_first, conserved, exact, counted_once, no_duplicate
 
 # %% [markdown]
 # The careless engine's own count is wrong (`counted_once`), so even the best sink can only write a wrong count.
+# ([04](04_barriers.ipynb) explains the first three claims.)
 #
 # ## A sink that repairs
 #
@@ -212,9 +214,9 @@ assert "no_regression" in without["idempotent"].violated
 
 # %% [markdown]
 # Only *idempotent* is still exactly-once. A sink can **raise** the guarantee of the links before it: the engine repeats
-# records, but to write the same value to the same key again changes nothing. This has a price. While the log is read
+# records, but writing the same value to the same key again changes nothing. This has a price. While the log is read
 # again, a reader sees old values: a value jumps back. And it has conditions: the repeated run must produce the same
-# keys and values, in order, from one writer. `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left
+# keys and values, in order, from one writer. `n = n + 1` is not idempotent. (`no_orphan`: no transaction is left
 # unfinished.)
 #
 # *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
@@ -247,8 +249,8 @@ lab.simulate("sink.mid_commit", sink="wal")
 #   BROKEN no_duplicate, no_fractured_read
 
 # %% [markdown]
-# Half of the log was in the store, and nobody had noted how far the copy had come. The batch counted, so it did not run
-# again; recovery, in attempt 2, copied the whole log again. So *wal* is at-least-once.
+# A part of the log was in the store, and nobody had noted how far the copy had come. The batch counted, so it did not
+# run again; recovery, in attempt 2, copied the whole log again. So *wal* is at-least-once.
 #
 # ## Two halves
 #
@@ -265,18 +267,18 @@ lab.replay("pipeline.lost_and_doubled")
 #   BROKEN no_loss, no_duplicate, no_fractured_read
 
 # %% [markdown]
-# At the crash, batch 0 was decided and half copied, and batch 1 had been read. Recovery copied the log of
-# batch 0 again: *world* came twice. The socket could not give batch 1 again: one record never came. So the chain
-# promises neither.
+# At the crash, batch 0 was decided and copied in part, and batch 1 had been read. Recovery copied the log of batch 0
+# again: *world* came twice. The socket could not give batch 1 again: one record never came. So the chain promises
+# neither.
 #
-# > **You will read:** "a chain has the guarantee of its weakest link". Two runs above say otherwise.
-# > At-most-once and at-least-once together may leave *nothing*. And an idempotent sink makes good what the engine repeats.
-# > What is true: nobody can make good what is *lost*.
+# > **You will read:** "a chain has the guarantee of its weakest link". Two runs above say otherwise. At-most-once and
+# > at-least-once together may leave *nothing*. And an idempotent sink makes the engine's repeats harmless. What is
+# > true: nobody can bring back what is *lost*.
 #
 # ## Thirty chains
 #
-# Here is every chain of two sources, three engines and five sinks. **Choose a square**: it says how it was found out, what
-# happens in a shortest run, and which call repeats it.
+# Here is every chain of two sources, three engines and five sinks. **Choose a square**: it says how its result was
+# found, what a shortest run does, and which call repeats it.
 
 # %% tags=["nbval-check-output"]
 lab.chains()
@@ -302,14 +304,13 @@ assert chains["socket", "log-then-commit", "wal"].guarantee == "none"
 assert chains["log", "commit-then-log", "batch_marker"].broken == "nothing"
 
 # %% [markdown]
-# No square in the socket's half says exactly-once. Only *wal* makes *none* of it, because it repeats from a log of its own, once
-# the batch was decided. The other sinks repeat what the source gives again, and a socket gives nothing again.
+# No square in the socket's half says exactly-once. Only *wal* can end at *none*, because it repeats from its own log
+# once the batch is decided. The other sinks repeat what the source gives again, and a socket gives nothing again.
 #
 # ## Your turn
 #
-# The source is a socket, the sink *two_phase*, every batch has one record. **Find a schedule with a crash, after the first
-# batch was planned, in which no record is lost.** Choose the next action below the picture until nothing is left to
-# do.
+# The source is a socket, the sink *two_phase*, every batch has one record. **Find a schedule that crashes after the
+# first batch was planned and loses no record.** Choose the next action below the picture until nothing is left to do.
 
 # %%
 mine = lab.explorer("pipeline", source="socket", records_per_batch=1)
@@ -319,7 +320,7 @@ mine
 "crash" in mine.trace, lab.replay(mine.trace).verdict.lost
 
 # %% [markdown]
-# The values say: is a crash among your steps, and which records have not come out so far?
+# The values say whether your steps include a crash, and which records are not out so far.
 #
 # **Your own chain.** Set source, engine and sink in the parameters near the top, run that cell, then this one.
 # `lab.show(chosen.counterexample())` steps through a shortest run that breaks a claim.

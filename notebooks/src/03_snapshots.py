@@ -96,12 +96,13 @@ assert set(walk.violated) == {"reachable"}
 
 # %% [markdown]
 # The copies hold 200 + 200 = 400: the right sum. The claim `reachable` is broken all the same: no run leads to this
-# state. According to the copies, process 2 has received the transfer of process 1 (12.1 on the card), but process 1 has
-# not sent it yet. Process 2 has sent its own transfer, and nobody has received it. A wrong sum proves a copy bad; a
-# right sum proves nothing.
+# state. According to the copies, process 2 has received the transfer of process 1 (12.1 on the card: from 1 to 2, the
+# first), but process 1 has not sent it yet. Process 2 has sent its own transfer, and nobody has received it. A wrong
+# sum proves a copy bad; a right sum proves nothing.
 #
-# The accounts must form a **consistent cut**: whatever is received in it was sent in it. And whatever was sent and not
-# received must be saved with its channel. So a snapshot has two parts: the accounts, and what is in the channels.
+# The accounts must form a **consistent cut**: whatever is received in it was sent in it. That alone is not enough: the
+# first snapshot was such a cut, and 100 vanished. Whatever was sent and not received must be saved with its channel,
+# too. So a snapshot has two parts: the accounts, and what is in the channels.
 #
 # ## First way: stop everybody
 #
@@ -123,8 +124,8 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 # %% [markdown]
 # The search shows that no schedule breaks a claim. So stopping is correct in a bank of this size. What does it cost?
 # One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes.
-# Everybody stands still after the third pause, after the arrival, and after each of the three copies: after five of the
-# eleven steps. All wait for the slowest, and in a stream the records pile up meanwhile.
+# Everybody stands still after five of them: the third pause, the arrival, and each of the three copies. All wait for
+# the slowest, and in a stream the records pile up meanwhile.
 #
 # ## Second way: markers
 #
@@ -138,7 +139,7 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 #
 # When a process has a marker from every channel, its part is complete, and it stores the part where no crash can
 # destroy it. When all parts are stored, the snapshot is complete. Until then the last complete one counts. The rules
-# leave open who collects the parts. In Flink the JobManager does, and the parts belong in a folder that all can reach.
+# leave open who collects the parts; in Flink the JobManager does.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -163,8 +164,8 @@ assert walk.facts["snapshot_channels"] == 100
 assert walk.facts["stood_still_steps"] == 0
 
 # %% [markdown]
-# The card shows 500 in the accounts and 100 under way: all 600. Nobody stood still. Here are both ways beside each other.
-# Flags are markers. Watch the 100 arrive after process 1 has copied and before the flag of their sender.
+# The card shows 500 in the accounts and 100 under way: all 600. Nobody stood still. Flags are markers. Watch the 100
+# arrive after process 1 has copied and before the flag of their sender.
 
 # %%
 lab.show("snapshot.stopped_world", beside="snapshot.markers_flow")
@@ -189,7 +190,8 @@ assert not two.violated
 assert not three.violated
 
 # %% [markdown]
-# No schedule breaks a claim: in banks of this size, every snapshot that markers can give is a consistent cut.
+# No schedule breaks a claim: in banks of this size, every snapshot that markers can give is a consistent cut with its
+# channels.
 #
 # Each rule is needed. Break one, and some schedule breaks `conserved`:
 #
@@ -222,8 +224,9 @@ assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for na
 # Money under way that nobody saves *vanishes* (`forget_channels`, `forget_drain`). Money that leaves after one copy and
 # arrives before the other *appears* (`late_markers`, `forget_pause`).
 #
-# The order in a channel is needed: a marker is the line between what was sent before the copy and after it. In the first run
-# process 1 pays and copies, and its marker overtakes the 100. In the second it copies and pays, and the 100 overtake its marker.
+# A channel must keep the order: its marker divides what was sent before the copy from what was sent after. In the first
+# run process 1 pays and copies, and its marker overtakes the 100. In the second it copies and pays, and the 100
+# overtake its marker.
 
 # %% tags=["nbval-check-output"]
 marker_first = lab.replay("snapshot.marker_overtakes")
@@ -240,7 +243,7 @@ lab.compare(marker_first=marker_first, transfer_first=transfer_first, facts=["sn
 #
 # ## When was it so?
 #
-# Here is another correct snapshot. The last line says after which step the bank was as the snapshot says.
+# Here is another correct snapshot. The last line names the step after which bank and snapshot agreed.
 
 # %% tags=["nbval-check-output"]
 walk = lab.replay("snapshot.crossing_transfers")
@@ -372,9 +375,9 @@ lab.check("03-moment")
 # %% [markdown]
 # ## What remains true
 #
-# - A copy is right if received means sent (a consistent cut), and what is under way is saved.
+# - A copy is right if it is a consistent cut, and what is under way is saved.
 # - Markers stop nobody. They need channels that keep the order, and that lose nothing (the second was not run here).
-# - A snapshot need not have been a moment. Everybody must go back to it together.
+# - A snapshot need not match any moment. Everybody must go back to it together.
 #
 # A streaming job can read its input again, so its copies also hold how far the sources have read. These copies fit
 # together if they belong to the same point of the *input*, and not to the same time. The next notebook shows how.
@@ -390,8 +393,8 @@ lab.check("03-moment")
 # | snapshot marker | barrier | none: a micro-batch ends everywhere | none |
 # | who collects the parts | JobManager | driver | - |
 #
-# Barrier and shuffle come in the next notebook. Spark's micro-batch is a relative of stopping the world: it ends in all tasks
-# before the next begins, so nothing is under way at its end.
+# Spark's micro-batch is a relative of stopping the world: it ends in all tasks before the next begins, so nothing is
+# under way at its end.
 #
 # ## On Monday
 #
@@ -419,7 +422,8 @@ lab.check("03-moment")
 #
 # <details><summary>a) No, the bank would continue from something that did not happen.</summary>It could have
 # happened, and no branch remembers anything that speaks against it.</details>
-# <details><summary>b) Yes, if it is a consistent cut.</summary>Yes.</details>
+# <details><summary>b) Yes, if it is a consistent cut and holds what was under way.</summary>Yes. The first snapshot
+# above lacked the second half.</details>
 #
 # **4. Over a network that may reorder messages, what saves Chandy and Lamport's algorithm?**
 #

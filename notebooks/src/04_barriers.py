@@ -18,7 +18,7 @@
 #
 # You will be able to
 #
-# - say what a checkpoint holds, without a pause and without a common clock;
+# - say what a checkpoint holds that needs no pause and no common clock;
 # - say what a restarted job does first, and in which order a checkpoint is completed;
 # - say what alignment is for, what it costs, and what an unaligned checkpoint stores instead.
 #
@@ -92,7 +92,7 @@ lab.compare(first=first, second=second, facts=["counts"])
 
 # %% [raw] tags=["expected"]
 #         counts           broken
-# first   hello=3 world=1  no_orphan, conserved, exact, counted_once
+# first   hello=3 world=1  sent_first, conserved, exact, counted_once
 # second  hello=1 world=1  conserved, exact, counted_once, no_loss
 
 # %% tags=["checked"]
@@ -105,8 +105,9 @@ assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").vio
 # again. The second held offset 2 and *world=1*: the row of *world* was out, so the job read on after it. The *hello* before it,
 # still on its way to its task, was lost.
 #
-# `no_orphan` and `conserved` are the two halves of a consistent cut: received means sent; sent means received or in flight.
-# `exact` says what a copy needs: each state holds **exactly the records before the offsets**.
+# `sent_first` and `conserved` are the two halves of a right copy ([03](03_snapshots.ipynb)): received means sent (a
+# consistent cut); sent means received or in flight. `exact` says what a job needs on top: each state holds **exactly
+# the records before the offsets**. `counted_once` is about the end: the job has counted every record once.
 #
 # ## Who completes a checkpoint
 #
@@ -116,17 +117,17 @@ assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").vio
 # 1. The JobManager asks the sources for a barrier.
 # 2. With a directory set, each task writes its state there, and its acknowledgement carries the *location*. (By default, and
 #    for state under 20 kB, it carries the state.)
-# 3. With all acknowledgements the JobManager writes a small file of locations (`_metadata`), and then its address into the
-#    store of completed checkpoints. *Only now the checkpoint is complete. This is the decision.*
-# 4. Only then it sends the **notification**, which tells the sink to make its rows visible.
+# 3. With all acknowledgements the JobManager writes a small file of locations (`_metadata`), and then its address into
+#    the store of completed checkpoints. *Only now is the checkpoint complete. This is the decision.*
+# 4. Only then does it send the **notification**, which tells the sink to show its rows.
 #
-# The sink here keeps its rows in a transaction, one row a record. At the barrier it pre-commits (*seals*) the transaction, at the
-# notification it commits. `visible`: the rows of each word that a reader finds.
+# The sink here keeps its rows in a transaction, one per record. At the barrier it pre-commits (*seals*) the
+# transaction, at the notification it commits. `visible`: the rows of each word that a reader finds.
 #
-# A restarted job loads the latest *complete* checkpoint. It commits what that had decided, aborts every other
-# transaction it can find, sets the sources back and reads on. Three jobs die: `third` at the third record, after checkpoint 1; `incomplete`
-# before checkpoint 1 is complete. `not_told` dies when the checkpoint is stored and the sink has not heard of it. `third` reads
-# *hello*, *world*, *hello*.
+# A restarted job loads the latest *complete* checkpoint. It commits what that checkpoint decided, aborts every other
+# transaction it can find, sets the sources back and reads on. Three jobs die: `third` at the third record, after
+# checkpoint 1; `incomplete` before checkpoint 1 is complete. `not_told` dies when the checkpoint is stored and the sink
+# has not heard of it. `third` reads *hello*, *world*, *hello*.
 
 # %% tags=["nbval-check-output"]
 third = lab.replay("barriers.crash_at_the_third")
@@ -166,7 +167,7 @@ lab.answer("04-told", told_first.facts["visible"])
 
 # %% [raw] tags=["expected"]
 # It was: hello=3 world=1.
-# No checkpoint was complete, so the job started from nothing and sent the first hello again. The row that was visible already stayed.
+# No checkpoint was complete, so the job started from nothing and sent the first hello again. The row that was already visible stayed.
 
 # %% tags=["checked"]
 assert told_first.facts["counts"] == "hello=2 world=1"
@@ -227,8 +228,8 @@ lab.compare(**found)
 # %% [raw] tags=["expected"]
 #                guarantee      states  broken
 # aligned        exactly-once   8,578   nothing
-# at_least_once  at-least-once  17,234  no_orphan, conserved, exact, counted_once, no_duplicate
-# no_crash       exactly-once   6,841   no_orphan, conserved, exact
+# at_least_once  at-least-once  17,234  sent_first, conserved, exact, counted_once, no_duplicate
+# no_crash       exactly-once   6,841   sent_first, conserved, exact
 # one_input      exactly-once   1,064   nothing
 
 # %% tags=["checked"]
@@ -240,17 +241,16 @@ assert ended.facts["counts"] == "hello=3 world=1"
 assert not ended.violated
 
 # %% [markdown]
-# `exact`, `no_orphan` and `conserved` speak of the checkpoint, the others of the result. Without
-# alignment every checkpoint may be wrong, and you notice only when you *restore* one. With one input there is
-# nothing to align.
+# `exact`, `sent_first` and `conserved` speak of the checkpoint, the others of the result. Without alignment every
+# checkpoint may be wrong, and you notice only when you *restore* one. With one input there is nothing to align.
 #
 # ## What alignment costs
 #
-# A blocked channel waits for the slowest one. That takes long under **back pressure**: a task cannot keep up, the channels
-# before it fill, and barriers crawl through them after all the records.
+# A blocked channel waits for the slowest one. It takes long under **back pressure**: a task cannot keep up, the
+# channels before it fill, and barriers crawl through them behind the records.
 #
-# **Unaligned checkpoints** do not wait. The *first* barrier counts and overtakes the records in the queues. These records in
-# flight go into the checkpoint, and are processed first after a restart.
+# **Unaligned checkpoints** do not wait. The *first* barrier starts the copy and overtakes queued records. These records
+# in flight go into the checkpoint, and are processed first after a restart.
 
 # %%
 lab.show("barriers.alignment", beside="barriers.overtaking")
@@ -274,10 +274,13 @@ copied = ("copied_standing", "copied_in_the_background")
 assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copied] == [4, 0]
 
 # %% [markdown]
-# On the left one record waited; on the right three were stored. The searches show that unaligned counts are right, and need
-# the records in flight. Results that go by the records' own times may differ after a restart (Flink's page on back pressure).
+# On the left one record waited; on the right three were stored. The searches show that unaligned counts are right, and
+# need the records in flight. One price remains: results that depend on event time may differ after a restart, because
+# Flink restores the records in flight first, and only then works out again how far event time has come (see its page on
+# back pressure).
 #
-# A task can write its copy in the background (`barriers.copied_in_the_background`).
+# A large copy takes time, too, in any mode. So that the task need not stand still meanwhile, it writes its copy in the
+# background (`barriers.copied_in_the_background`).
 #
 # > **You will read:**
 # >
@@ -288,9 +291,9 @@ assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copie
 #
 # ## Try it yourself
 #
-# Find a run without alignment in which *hello* is counted three times, although the input has two. You need two barriers that
-# arrive apart, one record too early, and a crash after `complete`. Then *every record is counted once* turns red. Which step is
-# gone with `mode = "aligned"`?
+# Find a run without alignment in which *hello* is counted three times, although the input has two. You need barriers at
+# different times, one record read too early, and a crash after `complete`. Then *every record is counted once* turns
+# red. Which step is gone with `mode = "aligned"`?
 
 # %%
 lab.explorer("barriers", words=words, counts=1, mode=mode)
@@ -333,14 +336,14 @@ lab.check("04-align")
 # 04-align: not attempted (5 points); lab.hint("04-align") gives a hint.
 
 # %% [markdown]
-# ## What this is called in Flink, Spark and Kafka
+# ## What this is called in Flink and Spark
 #
 # | here | Flink | Spark |
 # |---|---|---|
 # | barrier | checkpoint barrier | none: a micro-batch ends in all tasks |
 # | checkpoint coordinator | `CheckpointCoordinator` | driver |
 # | where the parts lie | `execution.checkpointing.dir` (before 1.20: `state.checkpoints.dir`); default: JobManager's memory | `checkpointLocation` |
-# | who keeps the address | JobManager, and it dies with it; with high availability ZooKeeper or Kubernetes | you: the folder's name |
+# | who keeps the address | JobManager, until it dies; with high availability (another JobManager can take over) ZooKeeper or Kubernetes | you: the folder's name |
 # | decision | the store of completed checkpoints | the sink's own commit; `commits/N` says only that batch N is finished |
 # | notification | `notifyCheckpointComplete` | - |
 # | unaligned only after a while | `aligned-checkpoint-timeout`, default 0: at once, where enabled | - |
@@ -367,10 +370,10 @@ lab.check("04-align")
 #
 # ## Closing the ticket
 #
-# > **Ticket 5, closed.** It is not fine. Nothing fails any more because nobody waits for the slowest channel, and
-# > therefore every checkpoint may hold records of two sides of the barrier. The next restore would count them twice,
-# > and no sink repairs a count. The mode is back, and the slow task has been found: its back pressure was the cause.
-# > Until it is faster, unaligned checkpoints keep the counts right.
+# > **Ticket 5, closed.** It is not fine. Nothing fails any more because nobody waits for the slowest channel, and so
+# > every checkpoint may hold records from both sides of the barrier. The next restore would count them twice, and no
+# > sink repairs a count. The mode is back, and the slow task has been found: its back pressure was the cause. Until it
+# > is faster, unaligned checkpoints keep the counts right.
 #
 # ---
 # Sources: [Carbone and others, 2015](https://arxiv.org/abs/1506.08603); Flink on

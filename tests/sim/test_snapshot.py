@@ -148,7 +148,7 @@ SEARCHED = [
 
 @pytest.mark.parametrize(("chosen", "sent"), SEARCHED, ids=str)
 def test_the_criterion_of_the_cut_says_what_a_search_finds(chosen: dict, sent: int):
-    """What a snapshot holds is a consistent cut exactly if the plain bank can come to it from the beginning."""
+    """A snapshot is a consistent cut with its channels exactly if the plain bank can come to its state."""
     model = build(crashes=0, **chosen)
     bank = PlainBank(sent, fifo="reorderings" not in chosen)
     accounts = {number: fresh() for number in range(1, model.count + 1)}

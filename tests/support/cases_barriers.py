@@ -23,7 +23,7 @@ NOWHERE = (
 BROKEN = [
     (
         {**JOIN, "broken": "forget_to_block"},
-        {"aligned": 5, "no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
+        {"aligned": 5, "sent_first": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
         "count 0 has taken offset 0 of source 0 (hello) from behind barrier 1, and has not copied its state yet.",
     ),
     ({**JOIN, "broken": "first_barrier"}, {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19}, NOWHERE),
@@ -34,17 +34,17 @@ BROKEN = [
     ),
     (
         {**JOIN, "broken": "sink_offset"},
-        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 18},
+        {"sent_first": 3, "conserved": 3, "exact": 3, "counted_once": 18},
         "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
     ),
     (
         {**LINE, "broken": "sink_offset"},
-        {"no_orphan": 3, "conserved": 3, "exact": 3, "counted_once": 12, "no_loss": 12},
+        {"sent_first": 3, "conserved": 3, "exact": 3, "counted_once": 12, "no_loss": 12},
         "in checkpoint 1 count 0 has received offset 0 of source 0 (hello), which source 0 has not sent by then.",
     ),
     (
         {**LINE, "broken": "sink_ack", "copying": "background"},
-        {"complete": 8, "no_orphan": 11, "conserved": 11, "exact": 12, "counted_once": 22, "no_duplicate": 29},
+        {"complete": 8, "sent_first": 11, "conserved": 11, "exact": 12, "counted_once": 22, "no_duplicate": 29},
         "checkpoint 1 is complete without the part of source 0, which has not acknowledged it.",
     ),
     (
@@ -64,7 +64,7 @@ BROKEN = [
     ),
 ]
 
-TWICE = {"no_orphan", "conserved", "exact", "counted_once"}
+TWICE = {"sent_first", "conserved", "exact", "counted_once"}
 
 LOST = {"conserved", "exact", "counted_once", "no_loss"}
 
@@ -219,7 +219,7 @@ KNOWN = [
         {**JOIN, "mode": "at_least_once"},
         5_810,
         30,
-        {"no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
+        {"sent_first": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
     ),
 ]
 

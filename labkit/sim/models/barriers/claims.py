@@ -340,7 +340,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
 
     for name, sentence, reason in (
         ("complete", "A complete checkpoint has the part of every task.", latest(cuts.incomplete)),
-        ("no_orphan", "What a complete checkpoint holds as received, it holds as sent.", latest(cuts.orphan)),
+        ("sent_first", "What a complete checkpoint holds as received, it holds as sent.", latest(cuts.orphan)),
         ("conserved", "In a complete checkpoint, sent is received plus in flight.", latest(cuts.unbalanced)),
         ("exact", "A complete checkpoint holds each record before its offsets once, no other.", latest(cuts.inexact)),
         ("latest", "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
