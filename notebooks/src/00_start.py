@@ -8,9 +8,9 @@
 # %% [markdown]
 # # What is left after a crash?
 #
-# > **Ticket 1** (invented, as all numbered tickets of this course; what has a link is real). *09:04, from finance:* "Since
-# > this morning our totals do not add up. Your job reports no error. Which rows are wrong?" At 3:12 the memory had run out, and
-# > the operating system had killed the job. It was started again by itself.
+# > **Ticket 1** (invented, like all numbered tickets here; anything with a link is real). *09:04, from finance:* "Since
+# > this morning our totals do not add up. Your job reports no error. Which rows are wrong?" At 3:12 the memory had run
+# > out, and the operating system had killed the job. The job restarted automatically.
 #
 # {head}
 #
@@ -20,8 +20,8 @@
 # - read from two small logs what a restarted job will do;
 # - tell from those logs which rows to check after an outage.
 #
-# The crashes are real: the operating system kills every process of a Spark job. Where something is simulated instead, the
-# text says so.
+# The crashes are real: the operating system kills every process of a Spark job (SIGKILL). Where something is simulated
+# instead, the text says so.
 
 # %%
 from labkit import lab
@@ -74,11 +74,13 @@ born = {log: (folder / log / "0").stat().st_mtime for log in ("offsets", "commit
 assert born["commits"] - born["offsets"] > 1  # the dead time lies between them
 
 # %% [markdown]
-# The first run wrote three rows, and the second run wrote the same three again. That is what finance saw in the
-# morning. No row is missing, but some came twice. That is called **at-least-once**.
+# The first run wrote three rows, and the second run wrote the same three again. Finance adds up rows, one for each word
+# that a customer typed, so it counted six words in the morning instead of three. No row is missing, but some came
+# twice. That is called **at-least-once**.
 #
-# A reader takes the newest row of a word as the word's value. The small line on the card shows what a reader saw of
-# *hello*: 1, 2, then 1 again, and 2. The lab calls that a **jump back**: somebody who had seen 2 saw an older value.
+# A dashboard reads the same file in another way: it takes the newest row of a word as the word's value, so it is right
+# in the end. But the small line on the result above, which we call its *card*, shows what such a reader saw of *hello*:
+# 1, 2, then 1 again, and 2. The lab calls that a **jump back**: somebody who had seen 2 saw an older value.
 #
 # ## The pieces
 #
@@ -98,7 +100,7 @@ lab.pieces()
 #
 # ## The whole job, in Spark
 #
-# Now write such a job yourself. The folder `orders` plays the log: every word becomes one file.
+# Now write a similar job yourself. The folder `orders` plays the log: every word becomes one file.
 
 # %%
 from pathlib import Path
@@ -145,12 +147,16 @@ results.read_text().splitlines()
 # ['0 hello 1', '1 world 1', '2 hello 2']
 
 # %% [markdown]
-# Each word came alone this time, so there are three batches, numbered from 0. `foreachBatch` calls your function for each
-# batch. It hands over the batch's rows, as a table (DataFrame), and the batch's number. A batch that runs a second time has
-# the same number again.
+# Each word came alone this time, so there are three batches, numbered from 0. In one batch they would give only two
+# rows, *hello 2* and *world 1*: `count()` in update mode hands over one row per word and batch. The job that we killed
+# writes one per record.
 #
-# **Try it.** Change the words in the last cell and run it again: the count goes on. Then run the cell with the job again,
-# and the last cell after it. Spark stops the old job, and the new one goes on counting. Where did it look up the counts?
+# `foreachBatch` calls your function for each batch. It hands over the batch's rows, as a table (DataFrame), and the
+# batch's number. A batch that runs a second time has the same number again.
+#
+# **Try it.** Change the words in the last cell and run it again: the count goes on. Then run the cell that starts the
+# job again, and after it the cell with the words. Spark stops the old job, and the new one goes on counting. Where did
+# it look up the counts?
 
 # %% tags=["nbval-check-output"]
 query.stop()
@@ -195,11 +201,11 @@ outcome.simulated
 # hidden. Later comes the **commit**: the rows become visible. Here the store is a folder, and the hidden rows wait in
 # its subfolder `staging`, where no reader looks.
 #
-# After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. For this sink, that
-# file is the **decision**: from then on the batch counts. A restarted driver starts with the **recovery**: it deals with the
-# transactions that it finds, and commits what was decided. That is Flink's order, and the lab's sink imitates it; Spark's own
-# sinks commit first ([01](01_guarantees.ipynb)). Each of the nine named moments of a strip is a **failpoint**: there the lab
-# can kill the job.
+# After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. For this sink,
+# that file is the **decision**: from then on the batch counts. A restarted driver starts with the **recovery**: it
+# commits the decided transactions that it finds and deletes the rest. That is Flink's order, and the lab's sink
+# imitates it; Spark's own sinks commit first ([01](01_guarantees.ipynb)). Each of the nine named moments of a strip is
+# a **failpoint**: there the lab can kill the job.
 
 # %%
 lab.strip(killed=failpoint, sink="two_phase")
@@ -262,9 +268,9 @@ lab.compare(
 # two_phase  exactly-once  0     0      0           3
 
 # %% [markdown]
-# Batch 0 is in both logs, so it does not run again. With *two_phase* its rows are decided and still hidden, and recovery
-# commits them. So *append* is right at this moment and wrong at *ready*. One harmful moment breaks a promise: *append*
-# remains at-least-once.
+# Batch 0 is in both logs, so it does not run again. With *two_phase* its rows are decided and still hidden, and
+# recovery commits them. So *append* survives a kill here, and not one at *ready*. One harmful moment breaks a promise:
+# *append* remains at-least-once.
 #
 # ## Your own sink
 #
@@ -288,8 +294,8 @@ lab.my_sink(my_sink, after="00")
 # [06](06_sinks.ipynb), [11](11_side_effects.ipynb) and [12](12_engines.ipynb) you edit the same file, and in
 # [14](14_capstone.ipynb) real Spark is killed with it.
 #
-# `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word,
-# and `lab.word()` lists all, with the twelve names that are the lab's own.
+# `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word, and
+# `lab.word()` lists all, with twelve names that the lab invented.
 #
 # ## Check yourself
 #
@@ -326,18 +332,19 @@ lab.my_sink(my_sink, after="00")
 #
 # ## On Monday
 #
-# **Look at** the checkpoint folder of a Spark job. While the job is down, compare the newest number in `offsets` with the
-# newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the times of
-# both files of the newest batches. Without a crash they are as far apart as one batch takes.
+# **Look at** the checkpoint folder of a Spark job. While the job is down, compare the newest number in `offsets` with
+# the newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the
+# times of both files of the newest batches. Without a crash they are as far apart as one batch takes. Much farther
+# apart means that an outage interrupted the batch: check its rows.
 #
 # **Set** `checkpointLocation` to a place that survives the machine. Never share or delete it.
 #
 # ## Closing the ticket
 #
 # > **Ticket 1, closed.** One batch has its `offsets/N` from before the outage and its `commits/N` from after it: it was
-# > planned before and finished after. The logs do not say how many of its rows the first run had written: none, some, or
-# > all. So we compare the rows of batch N, and of no other, and remove what is there twice. It can happen again at
-# > the next crash, until the sink recognises a batch that it has written.
+# > planned before and finished after. The logs do not say how many of its rows the first run had written: none, some,
+# > or all. So we compare the rows of batch N (its plan says which records they came from), and of no other, and remove
+# > what is there twice. It can happen again at the next crash, until the sink recognises a batch that it has written.
 #
 # Sources: the order of the two logs is that of class `MicroBatchExecution` of Apache Spark 4.2. Armbrust and
 # others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.

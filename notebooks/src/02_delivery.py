@@ -49,7 +49,7 @@ lab.explore("delivery", retry=False, dedup="none", duplicates=0, processes=2, re
 # %% [markdown]
 # If neither the sender nor the network repeats a record, it can get lost, but it never counts twice: at-most-once. So
 # the receiver answers with an **acknowledgement**, and the sender repeats until it hears one. Again one message may be
-# lost, and nothing else goes wrong.
+# lost, but nobody crashes.
 
 # %%
 lab.ask("02-again")
@@ -66,9 +66,9 @@ lab.answer("02-again", again.guarantee)
 # A lost record is sent again. A lost answer makes the sender repeat a record that had arrived, so it counts twice.
 
 # %% [markdown]
-# Sending again is at-least-once: nothing is missing, and the record may count twice. Left, the record is lost. Right is a
-# *lost answer*: the record arrives, and its acknowledgement is lost. What does process 0 know in step 2 on the left,
-# and in step 5 on the right?
+# Sending again is at-least-once: nothing is missing, and the record may count twice. Below left, the record is lost.
+# Right is a *lost answer*: it arrives, its acknowledgement is lost. What does process 0 know in step 2 on the left, and
+# in step 5 on the right?
 
 # %%
 lab.show("delivery.lost_and_repeated", beside="delivery.lost_acknowledgement")
@@ -84,7 +84,8 @@ assert (bool(left.out), bool(right.out)) == (False, True)
 # %% [markdown]
 # Process 0 is in the same state on both sides, and no message has reached it. On the right the record has come out; on
 # the left it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on
-# the other side: the receiver has to *recognise* what comes again (`labkit crashtest --fault lost-answer` tests it).
+# the other side: the receiver has to *recognise* what comes again. (In a terminal, `labkit crashtest --fault
+# lost-answer` tests it.)
 #
 # ## Recognise it
 #
@@ -126,8 +127,8 @@ assert durable.broken == "nothing"
 # Only the list in the store makes it exactly-once (`lab.show("delivery.table_in_memory", beside="delivery.table_in_the_store")`).
 # There the id is written in the same step as the result. A connection dies with either of its ends.
 #
-# > **You will read:** "TCP takes care of duplicates". TCP does, *within one connection*. After a crash a
-# > new connection knows nothing of the old one, as the first line above says.
+# > **You will read:** "TCP takes care of duplicates". TCP does, *within one connection*. After a crash a new connection
+# > knows nothing of the old one, as the first row above shows.
 #
 # Flink nevertheless relies on TCP between its own tasks and keeps no list of ids: when a connection breaks, the job
 # fails, and all connected tasks go back to the last checkpoint together. The receivers forget what they made of the
@@ -187,14 +188,14 @@ lab.compare(**{rule: lab.explore("delivery", broken=rule, processes=2, records=2
 #
 # Now three processes: 0 sends to 1, and 1 to 2. What process 1 sends on is called its **production**. Three designs:
 #
-# 1. **Waiting for all.** A process acknowledges only when everything after it is done. Nobody keeps ids, or writes productions.
-#    Apache Storm works like this: a record counts as processed when all records that were made from it are processed. If that takes
-#    longer than `topology.message.timeout.secs` (default 30), the source sends it again.
+# 1. **Waiting for all.** A process acknowledges only when everything after it is done. Nobody stores ids or
+#    productions. Apache Storm works like this: a record counts as processed when all records that were made from it are
+#    processed. If that takes longer than `topology.message.timeout.secs` (default 30), the source sends it again.
 # 2. **Strong productions** (Google's MillWheel). The id of the incoming record, the process's state and its productions
 #    are written in one durable step. Only then does the process acknowledge the record. After a crash the process sends
 #    the written productions again, with the same ids.
 # 3. **Weak productions** (MillWheel, too). As in design 1, the process sends its production on without writing it down,
-#    and waits. But it notes the id in its store when everything after it is done, which is later than the rule says.
+#    and waits. But it notes the id in its store only when all processes after it are done, later than the rule says.
 #    The last process puts the result out and notes the id in one step.
 #
 # With weak productions a process that has crashed makes its production again. An id that it derives from the record is
@@ -239,8 +240,8 @@ assert seen == [search.guarantee for search in designs.values()]
 # a strong process left its productions out of the durable step, a crash would lose them: the sender was told already,
 # as with *ack_early*.
 #
-# What does waiting cost? Four processes; 3, 2 and 1 die, one after the other, before the record has come out. How often do
-# the processes 1, 2 and 3 work on the record?
+# What does waiting cost? In a chain of four, 3, 2 and 1 die, one after the other, before the record is out. How often
+# do the processes 1, 2 and 3 work on the record?
 
 # %% tags=["nbval-check-output"]
 weak, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_stopped")
@@ -257,16 +258,16 @@ weak, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_s
 
 # %% [markdown]
 # With weak productions everybody works twice, and process 0 must be able to repeat the record for 29 steps. With strong
-# productions only the last one works twice, because 1 and 2 have theirs in writing, and 15 steps are enough. The price is
-# a durable write in each process.
+# productions only process 3 works twice, because 1 and 2 have stored theirs, and 15 steps are enough. The price is a
+# durable write in each process.
 #
 # ## Who may send?
 #
 # A **zombie** is a process that was taken for dead and replaced, and wakes up. It goes on writing next to its
 # successor. An id stops it only if both use the *same* id. The next two runs use the job of notebook 00. Two drivers
 # write the same batch of three rows, each in transactions of its own. A transaction's name is its id here. It holds the
-# driver's number, so the zombie's ids are fresh. One store refuses nobody. The other has **fencing**: the store knows
-# who was replaced and refuses the old one.
+# driver's number, so their ids differ. One store refuses nobody. The other has **fencing**: the store knows who was
+# replaced and refuses the old one.
 
 # %% tags=["nbval-check-output"]
 lab.compare(open_store=lab.replay("pipeline.zombie_begins"), fencing=lab.replay("pipeline.zombie_begins_fenced"))
@@ -277,9 +278,9 @@ lab.compare(open_store=lab.replay("pipeline.zombie_begins"), fencing=lab.replay(
 # fencing     exactly-once   0     0      0           3
 
 # %% [markdown]
-# Without fencing the rows are there twice: the zombie wrote the batch again, in a transaction of its own. With fencing they
-# are there once. MillWheel does the same with a token: each process gets a higher number than the one before and shows it
-# with every write. The store refuses an old number.
+# Without fencing the rows are there twice: the zombie wrote the batch again, in a transaction of its own. With fencing
+# they are there once. MillWheel uses a token for it: each successor gets a higher number than its predecessor and shows
+# it with every write. The store refuses an old number.
 #
 # ## Your own sink, second edition
 #
@@ -387,7 +388,7 @@ lab.check("02-tcp")
 #
 # <details><summary>a) It was not carried out.</summary>No. That is the left run above. The right one looks the same from
 # where you stand, and there the payment was made.</details>
-# <details><summary>b) Nothing, so I must not repeat it.</summary>No. Then a lost request is never made up for.</details>
+# <details><summary>b) Nothing, so I must not repeat it.</summary>No. Then a lost request stays lost.</details>
 # <details><summary>c) Nothing, so I repeat it with the same id.</summary>Right, if the other side keeps the ids as long as
 # the payments.</details>
 #
