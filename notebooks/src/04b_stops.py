@@ -11,8 +11,8 @@
 # > the release log:* "Friday 18:02, cancelled the job for the new version. Monday 08:30, started it." No crash, no error,
 # > and the sink is two-phase.
 #
-# Not every restart follows a crash. Somebody stops a job to deploy a new version, or goes back to the old one. What the
-# next start begins with is then decided by a command and a setting.
+# Not every restart follows a crash. Somebody stops a job to deploy a new version, or goes back to the old one. A
+# command and a setting then decide what the next start begins with.
 #
 # {head}
 #
@@ -55,16 +55,17 @@ assert monday.facts["counts"] == "hello=2 world=1"
 assert list(monday.violated) == ["no_duplicate"]
 
 # %% [markdown]
-# The job itself counts right, and the report has an order twice. The sink kept its promise: what was decided was committed, once. But the
-# decision was in the checkpoint, and with the checkpoint the job forgot that it had ever run.
+# The job itself counts right, but a reader finds one *hello* too many, just as the shop found orders twice. The sink
+# kept its promise: what was decided was committed, once. But the decision was in the checkpoint, and with the
+# checkpoint the job forgot that it had ever run.
 #
-# **Retention** is the setting that says what is left when a job was cancelled, or has failed for good:
+# **Retention** is the setting that says what a job leaves when it is cancelled or fails for good:
 # `execution.checkpointing.externalized-checkpoint-retention`. The default `NO_EXTERNALIZED_CHECKPOINTS` leaves nothing.
-# `DELETE_ON_CANCELLATION` keeps the checkpoint of a failed job only, `RETAIN_ON_CANCELLATION` that of a cancelled one, too. (A restart after a
-# crash uses the latest checkpoint under any of them.)
+# `DELETE_ON_CANCELLATION` keeps the checkpoint of a failed job only, `RETAIN_ON_CANCELLATION` that of a cancelled one,
+# too. (A restart after a crash uses the latest checkpoint under any of them.)
 #
-# Two more starts. *kept* is the same job, and its checkpoint was retained. In *back* two checkpoints were complete. The new version turned out to be bad,
-# so somebody starts the old version from the checkpoint that *it* had made, the first one.
+# Two more starts. *kept* is the same job, and its checkpoint was retained. In *back* two checkpoints were complete. The
+# new version turned out to be bad, so somebody starts the old version from its own checkpoint, the first one.
 
 # %%
 lab.ask("04b-back")
@@ -90,9 +91,11 @@ assert not starts["kept"].violated
 assert starts["back"].facts["counts"] == "hello=2 world=1"
 
 # %% [markdown]
-# The kept checkpoint knows the offset and what was committed, so nothing comes twice. An **older** checkpoint is right for its own moment. The sink has committed
-# more since, and nobody takes that back: what lies between the two checkpoints comes a second time. So a rollback needs a plan for the rows: a
-# sink that replaces them by key, readers that drop what they have seen, or somebody who deletes them first.
+# The kept checkpoint knows the offset and what was committed, so nothing comes twice. *back* also breaks `latest` (the
+# job does not run from the latest checkpoint) and `decided_first` (a row is visible more often than that checkpoint
+# holds it). An **older** checkpoint is right for its own moment. The sink has committed more since, and nobody takes
+# that back: what lies between the two checkpoints comes a second time. So a rollback needs a plan for the rows: a sink
+# that replaces them by key, readers that drop what they have seen, or somebody who deletes them first.
 #
 # ## Stopped, with a savepoint
 #
@@ -104,16 +107,20 @@ assert starts["back"].facts["counts"] == "hello=2 world=1"
 # flink run -s /savepoints/savepoint-... NEW.jar
 # ```
 #
-# *Stop with savepoint* also commits what the sink has sealed, so nothing is read again. (Without `--drain`: that fires every window, and the manual
-# wants it only where the job never starts again.) That is the difference to `flink cancel`, which reads again whatever came
-# after the last checkpoint, if there is one.
+# *Stop with savepoint* also commits what the sink has sealed, so nothing is read again. (Do not add `--drain`: it also
+# puts out every unfinished window, and the manual wants it only if the job never starts again.) After `flink cancel`,
+# the next start reads again whatever came after the retained checkpoint, or the whole input if none was retained.
 #
-# `flink savepoint JOB` takes one and lets the job run. Since Flink 1.15 such an *intermediate* savepoint commits nothing in the sink, and no recovery uses it. A second job that is started from it,
-# while the first goes on, may commit transactions that the first one gives up after a failure; the manual advises a new `uid` for the sink then.
+# `flink savepoint JOB` takes one and lets the job run. Since Flink 1.15 such an *intermediate* savepoint commits
+# nothing in the sink, and no recovery uses it. So if the first job fails later, it goes back to a checkpoint from
+# *before* the savepoint and writes those rows again, perhaps with other values. A second job that was started from the
+# savepoint may still commit the transactions sealed in it, so readers may find rows of both. That is why the manual
+# advises a new `uid` for the second job's sink, which then starts without them.
 #
-# How does the new version find its state? By the ids of its operators, which a program sets with `uid("...")`. Ids that nobody has set
-# depend on the structure of the program, so one more step in it may change them. State that fits to no operator makes the start fail. With
-# `--allowNonRestoredState` Flink skips that state instead: if it was a count, the count begins at nothing, without an error.
+# How does the new version find its state? By the ids of its operators, which a program sets with `uid("...")`. Ids that
+# nobody has set depend on the structure of the program, so one more step in it may change them. State that matches no
+# operator makes the start fail. With `--allowNonRestoredState` Flink skips that state instead: if it was a count, the
+# count begins at nothing, without an error.
 #
 # | the job | what is left | the next start |
 # |---|---|---|
@@ -125,9 +132,10 @@ assert starts["back"].facts["counts"] == "hello=2 world=1"
 #
 # ## When a checkpoint takes too long
 #
-# A checkpoint that takes too long *expires*: the JobManager gives it up. By default Flink then fails the job, which restarts from
-# the last complete checkpoint. If failures are *tolerated*, the job lives on. What becomes of the transaction that the sink has sealed for it?
-# Here two jobs tolerate one expired checkpoint. One sink leaves its transaction for the next checkpoint, the other one rolls it back.
+# A checkpoint that takes too long *expires*: the JobManager gives it up. By default Flink then fails the job, which
+# restarts from the last complete checkpoint. If failures are *tolerated*, the job lives on. What becomes of the
+# transaction sealed for that checkpoint? Here two jobs tolerate one expired checkpoint. One sink leaves its transaction
+# for the next checkpoint, the other one rolls it back.
 
 # %%
 lab.ask("04b-sealed")
@@ -169,7 +177,7 @@ assert [list(run.violated) for run in (left, rolled_back)] == [[], ["no_loss"]]
 # | setting | decides | default | `lab.show("barriers...")` |
 # |---|---|---|---|
 # | `interval` | how much is read again after a crash | none: **checkpoints are off** | `crash_at_the_third` |
-# | `min-pause` | least time from one's end to the next's start, free for records | 0 | `minimum_pause` |
+# | `min-pause` | least time between one checkpoint's end and the next start | 0 | `minimum_pause` |
 # | `max-concurrent-checkpoints` | how many at once | 1 | `two_in_flight` |
 # | `timeout` | when a checkpoint expires | 10 minutes | `expired` |
 # | `tolerable-failed-checkpoints` | how many in a row may fail | 0: the job fails with the first | `expired` (one tolerated) |
@@ -216,8 +224,9 @@ lab.check("04b-settings")
 # - Is checkpointing on? Set a directory that outlives the machines, and `RETAIN_ON_CANCELLATION`.
 # - Write the deployment down as two commands, `flink stop` and `flink run -s`, and take *cancel* out of the script.
 # - Give each operator with state a `uid`. Alert on every use of `--allowNonRestoredState`.
-# - With 0 tolerated failures one slow write restarts the job. Tolerate a few only after raising the transaction timeout
-#   ([09b](09b_timeouts.ipynb)): each adds an interval. Alert on each.
+# - With 0 tolerated failures one slow write restarts the job. Tolerate a few only after raising the time that the store
+#   keeps a transaction open ([09b](09b_timeouts.ipynb)): with each, the sealed one waits for another interval. Alert on
+#   each.
 #
 # ## Check yourself
 #
@@ -232,16 +241,18 @@ lab.check("04b-settings")
 # <details><summary>b) Keep it, and commit it with the next checkpoint.</summary>Yes. A later checkpoint includes everything before
 # it.</details>
 #
-# **3. The new version is bad, and you start the old one from the savepoint of before the deployment. What do you tell the shop?**
+# **3. The new version is bad, and you start the old one from the savepoint taken before deploying. What do you tell the
+# shop?**
 #
 # <details><summary>a) Nothing; a savepoint is exactly-once.</summary>It is, for its own moment. The bad version has committed rows since.</details>
 # <details><summary>b) Which rows will come again, and how they are told apart.</summary>Yes: all that the bad version has committed since that savepoint.</details>
 #
 # ## Closing the ticket
 #
-# > **Ticket 6, closed.** Cancelling had deleted the checkpoints, as it does by default, so Monday's job started from nothing and read Friday evening
-# > again, as far back as the input log went. The rows that were there twice have been deleted by order id. A deployment is now `flink stop` with a savepoint and
-# > `flink run -s`; retention is `RETAIN_ON_CANCELLATION`, for the day on which somebody cancels all the same.
+# > **Ticket 6, closed.** Cancelling had deleted the checkpoints, as it does by default, so Monday's job started from
+# > nothing and read the whole input log again, which reached back to Friday evening. The rows that were there twice
+# > have been deleted by order id. A deployment is now `flink stop` with a savepoint and `flink run -s`; retention is
+# > `RETAIN_ON_CANCELLATION`, for the day on which somebody cancels all the same.
 #
 # ---
 # Sources: Flink on

@@ -11,7 +11,7 @@
 # > hours. May we press *release*?" The machine that ran the transfer program is broken.
 #
 # Take 100 here, give 100 there, and the power fails in between. The two branches of a bank cannot see into each other,
-# and must do both or neither. What does a protocol for that promise, and cost?
+# and must do both or neither. What does such a protocol promise, and cost?
 #
 # {head}
 #
@@ -27,7 +27,7 @@
 from labkit import lab
 
 # %% tags=["parameters"]
-participants = 2  # who takes part in the transfer, besides the coordinator; 3 takes up to a minute a search
+participants = 2  # how many take part, besides the coordinator; with 3 a search takes up to a minute
 
 # %% [markdown]
 # ## First ask, then decide, then tell
@@ -49,8 +49,9 @@ naive
 assert "atomic" in naive.violated
 
 # %% [markdown]
-# The search shows a schedule that breaks `atomic`, the claim that all parts happen or none. One participant commits, the other
-# one says no: half of the transfer happened. **Two-phase commit** asks everybody first.
+# The search shows a schedule that breaks `atomic`, the claim that all parts happen or none. One participant commits,
+# the other one says no: half of the transfer happened. Such a transfer is *torn*. **Two-phase commit** asks everybody
+# first.
 #
 # 1. *Phase one.* The coordinator asks everybody to **prepare**. This asks for a **vote**; it does not commit anything.
 # 2. Each participant writes its part and its yes into its log, and only then votes yes. Or it aborts, and votes no. A yes is a
@@ -59,7 +60,7 @@ assert "atomic" in naive.violated
 # 3. If everybody has voted yes, the coordinator writes *commit* into its log. If one votes no, or says nothing for a
 #    long time, it aborts.
 # 4. *Phase two.* The coordinator tells everybody. Each participant carries the decision out and releases its locks.
-#    Only a commit is acknowledged, and the coordinator repeats it to each participant until it is.
+#    Participants acknowledge only a commit, and the coordinator repeats it until all have.
 #
 # A participant that has not voted yet has promised nothing. After a long silence it may abort alone and vote no. That is safe:
 # without its yes nobody can decide to commit. In the run below nothing fails. Solid boxes are on disk.
@@ -150,7 +151,7 @@ lab.answer("05-rules", [name for name, search in changed.items() if "atomic" in 
 
 # %% [raw] tags=["expected"]
 # It was: forget_vote, forget_decision, heuristic.
-# A crash takes a yes that is not in a log, and a decision that is not in a log. And who aborts alone may contradict what another one was told. Two crashes take nothing that is in a log.
+# A crash takes a yes that is not in a log, and a decision that is not in a log. And whoever aborts alone may contradict what another was told. Two crashes take nothing that is in a log.
 
 # %% tags=["checked"]
 assert all(search.exhausted for search in changed.values())
@@ -203,7 +204,8 @@ lab.show("two_phase_commit.aborts_alone")
 # > **You will read:**
 # >
 # > - "*In the prepare phase the coordinator sends the commit.*" It asks for a vote. The commit comes after the durable record.
-# > - "*Two-phase commit is perfect.*" It blocks while somebody is in doubt. It also needs a store that keeps its promise.
+# > - "*Two-phase commit is perfect.*" It blocks while somebody is in doubt. It also needs stores that can keep the
+# >   promise of a yes ([09b](09b_timeouts.ipynb)).
 #
 # ## Try it yourself
 #
@@ -225,7 +227,7 @@ lab.replay(steering.trace)
 # | participant | a task of the sink, with a transaction in an outside store; other tasks vote, too, and have nothing to commit |
 # | its yes | *pre-commit* at the barrier, and the task's acknowledgement; the transaction's **handle**, a name by which any process can finish it, goes into the checkpoint |
 # | coordinator | the checkpoint coordinator in the JobManager |
-# | decision record | the completed checkpoint; with high availability its entry in the store of completed checkpoints, as a `_metadata` alone is aborted ([12](12_engines.ipynb)) |
+# | decision record | the completed checkpoint; with high availability its entry in the store of completed checkpoints; `_metadata` alone decides nothing ([12](12_engines.ipynb)) |
 # | told to commit | the notification that the checkpoint is complete |
 # | no record means abort | *recovery* aborts every undecided transaction that it can find; Kafka's sink finds them by name |
 # | in doubt | the job is down after the pre-commit: locks and rows wait for its restart |
@@ -234,20 +236,21 @@ lab.replay(steering.trace)
 # The new job cannot know how far the old one came, so it commits **all** of the checkpoint's transactions again. A second commit
 # must therefore change nothing: a participant's commit is *idempotent*.
 #
-# What the outside store must be able to do: [08](08_postgres.ipynb) and [09](09_kafka.ipynb) show two of them, and [09b](09b_timeouts.ipynb) has the list.
+# What must the outside store be able to do? [08](08_postgres.ipynb) and [09](09_kafka.ipynb) show two stores,
+# [09b](09b_timeouts.ipynb) has the list.
 
 
 # %% tags=["exercise"]
 # exercise 05-recovery
 def recover(log):
-    """What a participant does that starts again: "abort", "commit" or "wait"."""
+    """What a restarted participant does: "abort", "commit" or "wait"."""
     raise NotImplementedError
 
 
 # %% tags=["solution"]
 # exercise 05-recovery
 def recover(log):
-    """What a participant does that starts again: "abort", "commit" or "wait"."""
+    """What a restarted participant does: "abort", "commit" or "wait"."""
     # No entry: nothing was promised, so abort. Prepared: only the coordinator knows. Otherwise the decision is there.
     if not log:
         return "abort"
