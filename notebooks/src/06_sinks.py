@@ -11,7 +11,7 @@
 # > him back. Is your total wrong, or your screen?" The table behind the screen was signed off as exactly-once last
 # > month.
 #
-# What a reader of the table sees while its job is killed and started again depends on how the sink writes.
+# How the sink writes decides what a reader of the table sees while the job is killed and started again.
 #
 # {head}
 #
@@ -89,7 +89,7 @@ assert not append.verdict.lost
 
 # %% [markdown]
 # With *idempotent* the table is right in the end, so the guarantee is exactly-once; the value jumps back all the same.
-# Does it always? A search with one record a batch, and one with three:
+# Does it always? Two searches, with one and three records per batch:
 
 # %% tags=["nbval-check-output"]
 one = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=1)
@@ -109,12 +109,14 @@ assert "no_regression" in three.violated
 
 # %% [markdown]
 # With one record a batch nothing jumps back. Spark repeats at most one batch, so a value can jump back only if one
-# batch updates its key twice. (Two exceptions, not run here: with [asynchronous progress tracking](https://spark.apache.org/docs/4.0.0/streaming/performance-tips.html)
-# a crash can change the offsets of a batch; [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html)
+# batch updates its key twice. The lab's job does: it hands over a row per record. Spark's `groupBy().count()` in update
+# mode does not: it hands over one per key and batch ([00](00_start.ipynb)). (Two exceptions, not run here: with
+# [asynchronous progress tracking](https://spark.apache.org/docs/4.0.0/streaming/performance-tips.html) a crash can
+# change the offsets of a batch; [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html)
 # writes them at a batch's end.) Flink repeats everything since its last checkpoint.
 #
-# An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
-# record runs twice, in plain SQL:
+# An upsert is not always idempotent. The value must be the same when the batch runs again. Here a batch of one record
+# runs twice, in plain SQL:
 
 # %% tags=["nbval-check-output"]
 import sqlite3
@@ -144,7 +146,7 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 # in the end: 2 - lost offsets: [2]
 
 # %% [markdown]
-# The zombie has overwritten the 3 with its 2.
+# The zombie overwrote the 3.
 #
 # ## Second: keep the rows, and copy them later
 #
@@ -186,9 +188,9 @@ assert [point for point, run in logged.items() if run.verdict.duplicate] == [
 assert not any(run.verdict.lost for run in logged.values())
 
 # %% [markdown]
-# Two moments of nine are bad, *half* and *flushed*, and the time between them grows with the batch: a restarted driver
-# flushes every log whose batch is noted but not confirmed. The sink is at-least-once. This is the code that flushes
-# and confirms:
+# Two moments of nine are bad, *half* and *flushed*, as a restarted driver flushes each log whose batch is noted but not
+# confirmed. The time between them grows with the batch. The sink is at-least-once. This is the code that flushes and
+# confirms:
 
 # %%
 lab.code("wal")
@@ -235,11 +237,10 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 #   87 states, all there are
 
 # %% [markdown]
-# Exactly-once, without two-phase commit and without a jump back. There are two conditions. A number
-# must always stand for the same records. (Their values may differ from run to run, because readers see one run only;
-# for jobs with state see [11](11_side_effects.ipynb).) And the marker must name the query, with a new name for a new
-# checkpoint folder, where the numbers begin at 0 again. In [01](01_guarantees.ipynb) a marker without the name lost two
-# rows.
+# Exactly-once, without two-phase commit or jump back, on two conditions. A number must always stand for the same
+# records. (Their values may differ from run to run, because readers see one run only; for jobs with state see
+# [11](11_side_effects.ipynb).) And the marker must name the query, with a new name for a new checkpoint folder, where
+# the numbers begin at 0 again. In [01](01_guarantees.ipynb) a marker without the name lost two rows.
 #
 # > **Found in the wild.** In September 2026 somebody reported that Apache Paimon's sink for Spark commits "a replayed micro-batch twice"
 # > ([apache/paimon#9666](https://github.com/apache/paimon/issues/9666)). The sink "received the batch id but used it only to pace
@@ -247,9 +248,9 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 #
 # ## Fourth: a transaction for each task
 #
-# One transaction needs one writer. With *two_phase*, each task writes into a transaction of its own and pre-commits it, as
-# in [notebook 05](05_two_phase_commit.ipynb). Two participants take part here: one has *world*, the other has both *hello*. Who comes first, the
-# sink's commit or Spark's note?
+# One transaction needs one writer. With *two_phase*, each task writes into a transaction of its own and pre-commits it,
+# as in [notebook 05](05_two_phase_commit.ipynb). Two participants take part here: one has *world*, the other has both
+# *hello*. Which is first, the sink's commit or Spark's note?
 #
 # - commit-then-log (`order="engine"`), Spark's order: `offsets/0`, rows, pre-commit, the sink commits, `commits/0`.
 # - log-then-commit (`order="decision"`), Flink's order: `offsets/0`, rows, pre-commit, votes, `commits/0`, the sink
@@ -280,7 +281,7 @@ lab.answer("06-order", spark_order.verdict.rows)
 # One row was committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed all three.
 
 # %% [markdown]
-# So for this sink the order decides. Two moments come out differently (each line says *order: moment*):
+# Two moments come out differently (each line says *order: moment*):
 
 # %% tags=["nbval-check-output"]
 found = {}
@@ -308,7 +309,7 @@ assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 # %% [markdown]
 # Spark's order has two bad moments for this sink. Flink's has none: the restarted driver finds the decision and the
 # handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
-# decision: where the job dies between *votes* and *noted*, recovery aborts, and the batch runs again.
+# decision: if the job dies between *votes* and *noted*, recovery aborts, and the batch runs again.
 #
 # One thing remains in Flink's order. Two commits are two steps, and the job can die between them, at *half*:
 
@@ -324,7 +325,7 @@ print(half.seen)
 # %% [markdown]
 # One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch. (A
 # running job shows one, too, between two commits; the lab counts only those of a dead job.) Recovery completes the
-# batch. In a folder it is the same: each rename shows one file.
+# batch.
 #
 # ## Which one, and what does it cost?
 #
@@ -337,7 +338,7 @@ print(half.seen)
 # | append | is written again | at-least-once | values jump back, fractured reads | nothing |
 # | idempotent | replaces the same values | exactly-once | values jump back, fractured reads | a key, the same values on replay, one writer |
 # | wal | is flushed again if it is not confirmed | at-least-once | both, if it dies while flushing | a log, and waiting |
-# | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
+# | batch_marker | is skipped | exactly-once | whole batches only | one transaction for rows and marker, and waiting |
 # | two_phase, log-then-commit | does not come again once decided | exactly-once | fractured reads | a store that keeps its promise, and waiting |
 #
 # With a key, or with a marker in the transaction, no two-phase commit is needed. For a PostgreSQL table with all rows
@@ -360,8 +361,9 @@ lab.my_sink(after="06")
 #
 # ## Your turn
 #
-# **With *wal*: find a crash after which every row is there twice, and the query ends.** Then find the last moment before
-# it at which a crash doubles nothing. Can you double a row with `sink = "two_phase"`? `?` shows the keys.
+# **With *wal*: find a crash after which every row is there twice, and the query ends.** Then find the last moment
+# before it at which a crash doubles nothing. Can you double a row with `sink = "two_phase"`? `?` lists the player's
+# keys.
 
 # %%
 steering = lab.explorer("pipeline", strategy=sink)
@@ -457,14 +459,14 @@ lab.check("06-recover")
 # %% tags=["exercise"]
 # exercise 06-jump
 def steady(seen):
-    """Whether no word was seen to go back."""
+    """Whether no word's value jumped back."""
     raise NotImplementedError
 
 
 # %% tags=["solution"]
 # exercise 06-jump
 def steady(seen):
-    """Whether no word was seen to go back."""
+    """Whether no word's value jumped back."""
     # The largest count so far of each word; a smaller one has gone back.
     largest = {}
     for word, count in seen:
@@ -521,10 +523,10 @@ lab.check("06-jump")
 #
 # ## Closing the ticket
 #
-# > **Ticket 8, closed.** Neither the total nor the screen is wrong: the sink sets the value of a key, and a batch that
-# > ran again set it to 1 on its way to 2. Exactly-once is a promise about the end. Since people act on this screen, the
-# > table gets a batch marker in the transaction of the rows, and shows each batch at once. The price: a row waits for
-# > its whole batch.
+# > **Ticket 8, closed.** Neither the total nor the screen is wrong: for every record the sink sets the value of a key,
+# > and a batch that ran again set it to 1 on its way to 2. Exactly-once is a promise about the end. Since people act on
+# > this screen, the table gets a batch marker in the transaction of the rows, and shows only whole batches. The price:
+# > a row waits for its whole batch.
 #
 # ## Sources
 #

@@ -18,7 +18,7 @@
 #
 # You will be able to
 #
-# - read a checkpoint folder like Spark does,
+# - read a checkpoint folder as Spark does,
 # - say which sinks survive which crash, and what none can repair.
 
 # %% tags=["parameters"]
@@ -35,8 +35,8 @@ lab.strip(killed=failpoint)
 # For each micro-batch Spark does four things, in this order. It writes `offsets/0`, the plan: which offsets belong to the batch.
 # It runs the tasks. It lets the sink commit. It writes `commits/0`, the note that the batch is finished.
 #
-# Five runs. *append* and *idempotent* are killed at *ready*, where all rows are out. *wal* is killed at *half*, with
-# half of its log copied, in log-then-commit. *two_phase* is killed at *committed*, in both orders. For log-then-commit
+# Five runs. *append* and *idempotent* are killed at *ready*, where all rows are out. *wal* is killed at *half*, with a
+# part of its log copied, in log-then-commit. *two_phase* is killed at *committed*, in both orders. For log-then-commit
 # the lab's sink tells Spark "done" when everything is prepared. A listener in the driver then looks for `commits/0`,
 # and looks once more when the query ends. When the file is there, the sink commits.
 
@@ -71,9 +71,9 @@ _, seen = lab.seen_over_time(runs, "hello")
 assert [point.value for point in seen["idempotent"].points] == [1, 2, 1, 2]
 
 # %% [markdown]
-# Real Spark does what [06](06_sinks.ipynb) has simulated. Two of the five had rows out and no note, so their batch ran
-# again; *idempotent* had rows out, too, and wrote the same values over them. This is what lay in the checkpoint folder
-# of each job while no driver ran:
+# Real Spark does what [06](06_sinks.ipynb) has simulated. Three of the five had rows out and no note, so their batch
+# ran again; of these, *idempotent* wrote the same values over its rows. This is what lay in the checkpoint folder of
+# each job while no driver ran:
 
 # %% tags=["nbval-check-output"]
 {name: {log: run.crashes[0][log] for log in ("offset_log", "commit_log")} for name, run in runs.items()}
@@ -156,7 +156,7 @@ assert list(afresh["name that stays"].verdict.lost) == [1, 2]
 # | Spark's own | what it promises |
 # |---|---|
 # | `format("kafka")` | at-least-once |
-# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must read only the files that this log names |
+# | files: `format("parquet")` and others | a batch that is in its log `_spark_metadata` is skipped; readers must read only the files that this log names |
 # | `foreachBatch(f)` | at-least-once; the rest is up to your function `f(rows, batchId)` |
 #
 # With `foreachBatch` the result is exactly-once if your function is a *batch_marker*: it writes rows and marker (query, `batchId`) in **one** transaction, and
@@ -168,9 +168,10 @@ lab.code("batch_marker")
 # %% [markdown]
 # ## Where the counts live
 #
-# A count is state. The part of Spark that keeps it is called a **state store provider**. By default it keeps a map in memory; `rocksdb` keeps a database on the local disk.
-# On a cluster both are in the **executors**, the processes that run the tasks. (In this lab executor and driver are one process.)
-# After each batch both write their changes into the checkpoint. We count a poem with RocksDB and kill in the second batch:
+# A count is state. The part of Spark that keeps it is called a **state store provider**. By default it keeps a map in
+# memory; `rocksdb` keeps a database on the local disk. On a cluster both are in the **executors**, the processes that
+# run the tasks. (In this lab executor and driver are one process.) After each batch both write their changes into the
+# checkpoint. We count a poem with RocksDB and kill in the second batch, number 1 (`@1`):
 
 # %%
 poem = {"job": "totals", "sink": "two_phase", "records_per_batch": 18, "state": "rocksdb"}
@@ -188,12 +189,11 @@ assert rocks.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
 # The counts survive: `state/0/0/1` is version 1 of the state of operator 0, task 0, and batch 0 left it. A lost machine
-# takes the working copy, in memory or on its disk. Only the checkpoint folder survives, so it must not lie on that
-# machine.
+# takes the working copy, in memory or on its disk. Only the checkpoint folder can survive, if it lies elsewhere.
 #
 # ## All moments at once
 #
-# *Simulated*; a test compares each cell with real Spark. A hook marks a value that jumped back.
+# *Simulated*; a test compares each cell with real Spark. The sign ↩ marks a value that jumped back.
 
 # %%
 cells = lab.matrix()
@@ -242,7 +242,8 @@ lab.check("07-why")
 # **1. A sink runs `n = n + 1` for every record instead of writing the value. What does a crash do?**
 #
 # <details><summary>a) Nothing, an upsert is idempotent.</summary>No. Only one that writes the same value again is.</details>
-# <details><summary>b) The repeated batch is added twice.</summary>Yes. Idempotent means: the same keys and values whenever the batch runs.</details>
+# <details><summary>b) The repeated batch is added twice.</summary>Yes. Idempotent means: the same keys and values in
+# every run.</details>
 #
 # **2. Two-phase commit in log-then-commit order is killed after `commits/N` and before any commit. What is right?**
 #
@@ -270,11 +271,12 @@ lab.check("07-why")
 #
 # ## Closing the ticket
 #
-# > **Ticket 9, closed.** The new checkpoint counts its batches from 0 again. The table that appends has Thursday twice.
-# > The table with a marker lost orders: its marker names the table and not the query, so the new batches were taken for
-# > old ones. We put the old folder back as it was after its last batch, replayed Friday by order id, and wrote into the
-# > runbook: nobody deletes a checkpoint without a plan for the rows behind it, and nobody restores an *older* copy, which
-# > doubles or loses rows itself ([12](12_engines.ipynb)).
+# > **Ticket 9, closed.** The new checkpoint counts its batches from 0 again. So the job read everything again that the
+# > input log still held, from Thursday on, and the table that appends has Thursday twice. The table with a marker lost
+# > orders: its marker names the table and not the query, so the new batches were taken for old ones. We put the old
+# > folder back as it was after its last batch, so that the job reads Friday again from there. Whatever is then in a
+# > table twice we remove by order id. And the runbook says: nobody deletes a checkpoint without a plan for the rows
+# > behind it, and nobody restores an *older* copy, which doubles or loses rows itself ([12](12_engines.ipynb)).
 #
 # Sources: Spark 4.2's `MicroBatchExecution`, `FileStreamSink` and guides (*State Store*; Spark Streaming);
 # [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0.

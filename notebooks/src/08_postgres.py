@@ -37,8 +37,8 @@ server = lab.postgres()
 # %% [markdown]
 # ## Two branches of a bank
 #
-# *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each branch has its own,
-# and commits only its own part. (Here both are in one database, only so that a reader can add them up.)
+# *North* and *south* have 500 each. A **session** is one connection to the server, as one program would have it. Each
+# branch has its own, and commits only its own part. (Both are in one database only so that a reader can add them up.)
 
 # %% tags=["nbval-check-output"]
 north, south, reader = server.session("north"), server.session("south"), server.session("reader")
@@ -52,8 +52,8 @@ reader.run(total)
 # reader: 1000
 
 # %% [markdown]
-# First the naive way. The program takes 100 in the north, and dies before it gives 100 in the south.
-# For the server, a program's death is a connection that breaks: `crash()` does just that.
+# The naive way: the program takes 100 in the north, and dies before it gives 100 in the south. For the server, a
+# program's death is a connection that breaks: `crash()` does just that.
 
 # %% tags=["nbval-check-output"]
 north.run("UPDATE north SET balance = balance - 100")
@@ -105,10 +105,12 @@ lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total
 # PREPARE TRANSACTION had taken both transactions away from their sessions, so both outlived them. Neither was committed, so a reader still saw 500 and 500.
 
 # %% [markdown]
-# Both are prepared still: neither committed nor rolled back, so readers do not see their rows. The view `pg_prepared_xacts` lists what waits.
+# Both are still prepared: neither committed nor rolled back, so readers do not see their rows. The view
+# `pg_prepared_xacts` lists what waits.
 #
-# That is what two-phase commit demands first: **nothing is visible before the commit**. A **simulated** store keeps such rows where everybody reads.
-# Three rows are prepared, the job dies, recovery rolls back, and the batch runs again:
+# That is what two-phase commit demands first: **nothing is visible before the commit**. A **simulated** store breaks
+# this demand and shows such rows to everybody. Three rows are prepared, the job dies, recovery rolls back, and the
+# batch runs again:
 
 # %% tags=["nbval-check-output"]
 lab.replay("pipeline.raw_table").seen
@@ -117,7 +119,7 @@ lab.replay("pipeline.raw_table").seen
 # 'world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2'
 
 # %% [markdown]
-# The table ends up right, and a reader has seen six rows. What was read cannot be unread: an alarm was raised, a parcel was sent.
+# The table ends up right, and a reader has seen six rows. What was read cannot be unread: a parcel was sent.
 #
 # Back to PostgreSQL. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
 
@@ -138,8 +140,8 @@ lab.said(killed, reader.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 't
 # ## Somebody else commits
 #
 # The decision is: commit. Who may carry it out? Any session, if three things hold. It works in the **same database**.
-# It belongs to the **same user**, or to a superuser. And it has **no open transaction** of its own.
-# A session that has nothing to do with the transfer tries the last two:
+# It belongs to the **same user**, or to a superuser. And it has **no open transaction** of its own. A session outside
+# the transfer breaks the last two, one by one:
 
 # %% tags=["nbval-check-output"]
 other = server.session("other")
@@ -179,7 +181,8 @@ assert (between.value, reader.run(total).value) == (900, 1000)
 #
 # ### May a commit come twice?
 #
-# Recovery cannot know how far the dead program came, so it commits again. Compare the answer with that for a name that never was:
+# Recovery cannot know how far the dead program came, so it commits again. Compare the answer for a name that never
+# existed:
 
 # %% tags=["nbval-check-output"]
 again = other.run("COMMIT PREPARED 'transfer-north'")
@@ -191,9 +194,9 @@ lab.said(again, never)
 # other: ERROR 42704: prepared transaction with identifier "transfer-west" does not exist
 
 # %% [markdown]
-# Both answers are error 42704. "It is not there" may mean committed, rolled back, or never prepared. A job that takes it for a failure meets it at
-# every restart (`lab.show("pipeline.commit_raises_again")`).
-# The way out is a **marker row**: a row with the transaction's name, written in that same transaction. The row is there if and only if the transaction
+# Both answers are error 42704. "It is not there" may mean committed, rolled back, or never prepared. A job that takes
+# it for a failure fails at every restart (`lab.show("pipeline.commit_raises_again")`). The way out is a **marker row**:
+# a row with the transaction's name, written in that same transaction. The row is there if and only if the transaction
 # was committed. Two transactions with marker rows, and one decision each:
 
 # %% tags=["nbval-check-output"]
@@ -211,9 +214,9 @@ reader.run("SELECT name FROM done")
 # %% [markdown]
 # ### One database needs no two-phase commit
 #
-# If all rows of a batch go to **one** database, the marker row is enough, on the two conditions of [06](06_sinks.ipynb).
-# Rows and marker travel in one plain transaction.
-# Spark would call this function for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
+# If all rows of a batch go to **one** database, the marker row is enough, in one plain transaction with them, on the
+# two conditions of [06](06_sinks.ipynb). Spark would call this function for each micro-batch, through `foreachBatch`,
+# with a DataFrame: loop over `rows.collect()` there. The key of the marker is (query, batch):
 
 # %% tags=["nbval-check-output"]
 other.run("CREATE TABLE batches (query text, batch int, PRIMARY KEY (query, batch))")
@@ -241,15 +244,15 @@ reader.run("SELECT word, n FROM counts")
 # reader: hello  2
 
 # %% [markdown]
-# The second call found its marker and skipped the batch. Two-phase commit is needed where one transaction is not possible: several tasks
-# write through their own sessions, or the batch goes to two systems.
+# The second call found its marker and skipped the batch. Without a key to upsert by, two-phase commit is needed where
+# one transaction is not possible: several tasks write through their own sessions, or the batch goes to two systems.
 #
 # ## The price: who is locked out?
 #
 # A program updates a row, prepares, and dies. Nobody comes to decide: its transaction is an **orphan**.
 # A transaction that changes a row needs the lock of that row, and holds it until it ends.
 #
-# Another program wants to update the row, and gives up after 0.3 seconds. A third one only reads it.
+# Another program wants to update the row, and gives up after 0.3 seconds. A third only reads it.
 
 # %%
 lab.ask("08-locked")
@@ -278,7 +281,7 @@ assert writer.code == "55P03"  # lock_not_available
 # Who holds the lock? PostgreSQL's view `pg_locks` knows the transaction, and `pg_prepared_xacts` its name:
 
 # %% tags=["nbval-check-output"]
-# The manual's own join (pg_locks, "Viewing Locks"; pgsql-bugs #9840) finds an orphan only after a restart of the server.
+# Not the manual's join (pg_locks, "Viewing Locks"; pgsql-bugs #9840): that finds an orphan only after a server restart.
 reader.run("""SELECT gid, locktype, mode, pid
               FROM pg_prepared_xacts JOIN pg_locks ON transactionid = transaction
               WHERE gid = 'orphan'""")
@@ -292,8 +295,8 @@ reader.run("""SELECT gid, locktype, mode, pid
 #
 # ### Finish the orphan
 #
-# Names should say whose transaction this is: `job/batch/task`, for example. SQL takes such a name apart,
-# and writes the statements to send:
+# A name should say whose transaction it is: `job/batch/task`, say. SQL takes such a name apart, and writes the
+# statements to send:
 
 # %% tags=["nbval-check-output"]
 north, other = server.session("north"), server.session("other")
@@ -325,12 +328,11 @@ other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1"
 # %% [markdown]
 # The writer gets through.
 #
-# > **You will read:** "*two-phase commit is perfect*". The orphan blocked everybody who wanted to write that
-# > row. It also keeps PostgreSQL from cleaning up old rows; in the end the server refuses new
-# > transactions, lest their numbers wrap around. So the manual means `PREPARE TRANSACTION` for transaction managers only, and it is **off** by
-# > default: `max_prepared_transactions = 0`, error 55000.
-# > Recovery must *first* finish its orphans, *then* write the batch again, or the write waits for ever
-# > for its own dead predecessor.
+# > **You will read:** "*two-phase commit is perfect*". The orphan blocked everybody who wanted to write that row. It
+# > also stops PostgreSQL from cleaning up old rows; finally the server refuses new transactions before their numbers
+# > wrap around. So the manual means `PREPARE TRANSACTION` for transaction managers only, and it is **off** by default:
+# > `max_prepared_transactions = 0`, error 55000. Recovery must *first* finish its orphans, *then* write the batch
+# > again, or the write waits for ever for its own dead predecessor.
 #
 # ## A transaction that may not stay open
 #
@@ -427,8 +429,7 @@ assert not runs["batch_marker"].verdict.fractured_read  # one transaction has no
 #
 # ## Your turn
 #
-# On the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
-# session.
+# Leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another session.
 
 # %% tags=["exercise"]
 # exercise 08-predict
@@ -518,7 +519,7 @@ lab.check("08-orphan")
 #
 # | here | PostgreSQL | Flink | Spark | Kafka |
 # |---|---|---|---|---|
-# | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`); to databases, the JDBC connector by XA | `DataWriter.commit` in the task | a flush; there is no vote |
+# | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`); to databases, the JDBC connector by XA, the standard of transaction managers | `DataWriter.commit` in the task | a flush; there is no vote |
 # | the name by which it is finished | gid, under 200 bytes | committable | `WriterCommitMessage`, which Spark does not store | transactional id, producer id, epoch |
 # | commit | `COMMIT PREPARED` | `Committer.commit` | `StreamingWrite.commit` | `EndTxn` |
 # | list of what waits | `pg_prepared_xacts` | state of the committer | - | `ListTransactions` |
