@@ -22,7 +22,7 @@
 # - say where a restarted job reads on, and what the offsets of a consumer group are for.
 #
 # This is a real Kafka: yours, if `LABKIT_KAFKA` names one, or a private one that ends with this
-# notebook's kernel. (The very first time its program is fetched, 44 MB.)
+# notebook's kernel. (The first time, it fetches Kafka itself: 44 MB.)
 
 # %%
 from kafka import KafkaConsumer, KafkaProducer
@@ -35,7 +35,7 @@ kafka = lab.kafka()
 # ## Two kinds of readers
 #
 # Kafka keeps records in a **topic**, a log with a name. A topic has one or more **partitions**, each a log of its own, in which every record has an offset.
-# The server is called a **broker**; who writes is a producer, who reads is a consumer.
+# The server is a **broker**; a writer is a producer, and a reader is a consumer.
 #
 # A producer may put records into a transaction, under a **transactional id**: a name of your choice that a restarted program takes again.
 # Here a producer writes *hello*, and does not commit yet:
@@ -63,8 +63,8 @@ def read(isolation_level):
 
 
 # %% [markdown]
-# A reader chooses its **isolation level**. **`read_uncommitted`**, the default, gives every record as soon as the broker has it.
-# **`read_committed`** gives records of committed transactions, and records that were written without a transaction.
+# A reader chooses its **isolation level**. **`read_uncommitted`** gives every record as soon as the broker has it.
+# **`read_committed`** gives records of committed transactions, and records that were written without a transaction. The default is the first in Java and kafka-python (used here), the second in librdkafka (confluent-kafka).
 
 # %% tags=["nbval-check-output"]
 {"read_uncommitted": read("read_uncommitted"), "read_committed": read("read_committed")}
@@ -83,7 +83,7 @@ producer.abort_transaction()
 # {'read_uncommitted': ['hello'], 'read_committed': []}
 
 # %% [markdown]
-# The default reader still gets *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
+# `read_uncommitted` still gives *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
 # skips what it covers. A commit adds one, too. Each takes an offset.
 #
 # A second producer takes the same transactional id, as a restarted program would. The first one has written *world* and then wants to commit:
@@ -111,8 +111,7 @@ read("read_committed")
 #
 # ## Ten steps from topic to topic
 #
-# Now a whole job: it copies *hello* and *world* from one topic to another, in log-then-commit order. It is a small real job that stops
-# after each step so that both readers can look. *hello* goes into transaction 0; then comes a barrier; *world* goes into transaction 1. Each has an id of its own, so both can be open.
+# Now a whole job: it copies *hello* and *world* from one topic to another, in log-then-commit order. This real job stops after each step so that both readers can look. *hello* goes into transaction 0; then comes a barrier; *world* goes into transaction 1. Each has an id of its own, so both can be open.
 #
 # | step | what happens | who does it in Flink |
 # |---|---|---|
@@ -160,11 +159,10 @@ lab.answer("09-step", steps.first("hello", "read_committed"))
 # *open* lists the transactions that the coordinator calls unfinished. Nothing changes there at step 5: for Kafka a pre-committed transaction is an open one. **Kafka has no vote.**
 # Step 8 has question marks: the answer comes *before* the marker, so a look may find either.
 # *world* waits for the next checkpoint, so a reader at `read_committed` lags by up to a checkpoint interval, and the checkpoint's own time.
-# (`lab.show("kafka_log.kafka_to_kafka")` steps through a simulated run.)
 #
 # ### What recovery needs
 #
-# The handle in the checkpoint holds three things: the transactional id, the producer id and the epoch. (The producer id is the broker's number.) With them any process can send the request to commit, which Kafka calls `EndTxn`.
+# The handle in the checkpoint holds three things: the transactional id, the producer id and the epoch. (The broker chose the producer id.) With them any process can send the request to commit, which Kafka calls `EndTxn`.
 # Let the writer go away. Recovery asks for the commit, dies before it hears the answer, and asks again:
 
 # %% tags=["nbval-check-output"]
@@ -190,7 +188,7 @@ assert copy.commit("t") == "t: already committed"  # and its marker is in the lo
 assert copy.look().committed == ["hello"]
 
 # %% [markdown]
-# Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.) But this transaction has its own id. An ordinary producer has **one**
+# Both answers are `NoError`: the second commit changes nothing. But this transaction has its own id. An ordinary producer has **one**
 # id for all its transactions, so a late second commit meets whatever is open under that id by then. Two **simulated** jobs:
 
 # %% tags=["nbval-check-output"]
@@ -205,7 +203,7 @@ lab.compare(an_id_each=lab.replay("kafka_log.late_commit"), one_id=lab.replay("k
 assert lab.replay("kafka_log.reused_id_with_new_epochs").verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# With one id the late request committed the next, undecided transaction. Then the job died, and its record came twice.
+# With one id the late request committed the next, undecided transaction. A crash then repeated its record.
 #
 # > **Found in the wild.** A late commit "can commit or abort a different, later transaction. Committed transactions can actually be lost." Jepsen reproduced it in
 # > 2024 "in both Bufstream and Kafka itself" ([users' list](https://www.mail-archive.com/users@kafka.apache.org/msg43073.html),
@@ -213,7 +211,7 @@ assert lab.replay("kafka_log.reused_id_with_new_epochs").verdict.guarantee == "e
 # > (KIP-890, the default with brokers and clients from 4.0 on).
 #
 # **No public producer API** commits another producer's transaction: Flink sets the three private values by reflection
-# (`FlinkKafkaInternalProducer.resumeTransaction`), and the lab sends `EndTxn` itself. With KIP-939, the official way to come, such a transaction never expires.
+# (`FlinkKafkaInternalProducer.resumeTransaction`), and the lab sends `EndTxn` itself. KIP-939 is to make this official; its transactions never expire.
 #
 # ## Who waits for whom?
 #
@@ -261,7 +259,7 @@ lab.answer("09-waits", len(waiting.committed))
 
 # %% [markdown]
 # A reader at `read_committed` stops at the **last stable offset**: where the first open transaction of the partition begins, or at the end if none is open. Here that is 0: *slow* holds up everybody. Even what never was in a transaction waits behind its record.
-# A dead writer holds up all such readers of the partition until somebody aborts its transaction:
+# That lasts until somebody aborts its transaction:
 
 # %% tags=["nbval-check-output"]
 lab.said(shared.abort("slow"), shared.look())
@@ -277,7 +275,7 @@ lab.said(shared.abort("slow"), shared.look())
 assert shared.look().committed == ["two", "three"]
 
 # %% [markdown]
-# Nothing was lost. The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not: see [09b](09b_timeouts.ipynb).
+# Nothing was lost. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not: see [09b](09b_timeouts.ipynb).
 #
 # ## Where does a restarted job read on?
 #
@@ -325,22 +323,20 @@ lab.answer("09-group", [name for name, copied in copies.items() if copied.verdic
 # ### And without a checkpoint?
 #
 # A consumer that has no stored offset asks its setting **`auto.offset.reset`**. The default, `latest`, begins after the last record, so everything
-# that was there before is missed; `earliest` begins with the first. Spark takes this from no consumer: its option `startingOffsets` decides, with the default `latest` for a stream,
-# and only for a query **without** a checkpoint. Afterwards the checkpoint decides alone.
+# that was there before is missed; `earliest` begins with the first. Spark does not use this setting: its option `startingOffsets` decides (default for a stream: `latest`), and only for a query **without** a checkpoint. Afterwards the checkpoint decides alone.
 #
 # ## Now under Spark
 #
-# A real PySpark job reads *hello*, *world*, *hello* from one topic and writes counts into another, with `two_phase`. (In a source of your
-# own, set the option `kafka.isolation.level` to `read_committed`.)
+# A real PySpark job reads *hello*, *world*, *hello* from one topic and writes counts into another, with `two_phase`. The input also holds an aborted record, which the source skips. (In yours, set the option `kafka.isolation.level` to `read_committed`.)
 #
 # We kill the job by SIGKILL and change something before its restart:
 #
 # | run | killed | before the restart |
 # |---|---|---|
-# | the group lies | after the decision | the group is set to the end |
+# | the group lies | after the decision | the group, to which this job commits its offsets, is set to the end |
 # | a new partition | after the decision | the topic gets a second partition, with records in it |
-# | too late | after the decision | Kafka has aborted what was open |
-# | commit-then-log, too late | before any commit | Kafka has aborted what was open |
+# | too late | after the decision | Kafka has aborted what was open for 8 s |
+# | commit-then-log, too late | before any commit | the same |
 
 # %%
 decided = {"at": "engine.after_commit_log", "job": "kafka", "sink": "two_phase", "store": "kafka"}
@@ -369,15 +365,15 @@ assert [run.verdict.guarantee for run in runs.values()] == 2 * ["exactly-once"] 
 assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs.values()] == [0, 0, 2, 2]
 
 # %% [markdown]
-# In the first two rows the checkpoint said where to read on. The group's lie, 5, changed nothing. (5 is the end: three records, an aborted one, and its marker.)
+# In the first two rows the checkpoint said where to read on. The group's lie, 5, changed nothing. (5 is the end: three records, the aborted one, and its marker.)
 # The new partition was read from its **beginning**. It must be: a reader that begins at its end misses the records (here three) that were written before.
 # Spark and Flink's `KafkaSource` do so by themselves.
 #
 # The last two rows had the same timeout. With `commits/0` written (log-then-commit, the default here), nobody ran the batch again, and what Kafka had aborted was **lost**.
-# The lab's recovery reported that and went on, as Flink's sink does. Without `commits/0` nothing was decided, and the batch ran again. That does not make commit-then-log better:
+# The lab's recovery reported that and went on, like Flink's sink. Without `commits/0` nothing was decided, and the batch ran again. That does not make commit-then-log better:
 # there, a crash just *after* the commit doubles this sink's rows ([07](07_crash_spark.ipynb)).
 #
-# These sinks are the lab's. Spark's own `format("kafka")` is at-least-once, so give every record an id of its own, such as its partition and offset in the input, by which readers drop what they have seen.
+# These sinks are the lab's. Spark's own `format("kafka")` is at-least-once, so give every record an id, such as its partition and offset in the input: with it, readers can drop repeats.
 
 # %% tags=["exercise"]
 # exercise 09-predict
@@ -446,14 +442,14 @@ lab.check("09-offsets")
 #
 # <details><summary>a) A restart from that checkpoint.</summary>No. It meets the same refusal.</details>
 # <details><summary>b) Nothing; they are gone.</summary>From the topic, yes. But the input log still has them.</details>
-# <details><summary>c) A person, who replays the lost offsets.</summary>Yes: they lie between the two checkpoints ([09b](09b_timeouts.ipynb)). Flink's sink goes
+# <details><summary>c) A person, who replays the lost offsets.</summary>Yes: from the previous checkpoint to this one ([09b](09b_timeouts.ipynb)). Flink's sink goes
 # on, and counts the loss in its metric <code>failedCommittables</code>.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
 # | here | Kafka | Flink | Spark |
 # |---|---|---|---|
-# | isolation level | `isolation.level`, default `read_uncommitted`; the reader's | property of `KafkaSource` | option `kafka.isolation.level` |
+# | isolation level | `isolation.level`; the reader's; default `read_uncommitted` in Java | property of `KafkaSource` | option `kafka.isolation.level` |
 # | where to begin without a checkpoint | `auto.offset.reset`, default `latest`; the consumer's | `setStartingOffsets`, default `earliest` | `startingOffsets`, default `latest` for streams |
 # | new partition | - | `partition.discovery.interval.ms`, default 5 minutes since 1.18 | found by every batch |
 # | transactional id | `transactional.id`; the producer's | `setTransactionalIdPrefix`, needed for exactly-once | - |
@@ -462,22 +458,19 @@ lab.check("09-offsets")
 #
 # ## On Monday
 #
-# - Look for `isolation.level` in **every** reader of a transactional topic.
-# - If a reader stands still: `kafka-transactions.sh describe-producers --topic T --partition P` shows who holds it up; then `describe`, or `abort`.
+# - Look for `isolation.level` in **every** reader of a transactional topic; if it is absent, look up the client's default.
+# - If a reader stands still: `kafka-transactions.sh describe-producers --topic T --partition P` shows who holds it up, by producer id and start offset. `list` has the transactional id that `describe` needs; `abort` takes the start offset.
 # - A group's lag is for dashboards; the checkpoint is the truth.
 # - Set `startingOffsets` or `auto.offset.reset` on purpose, before the first start.
 #
 # ## Closing the ticket
 #
-# > **Ticket 11, closed.** Nothing is lost. Somebody's test had begun a transaction on that partition and died. Readers
-# > at `read_committed` stop in front of it, and their lag is counted up to that place, so it is 0; the console consumer
-# > reads uncommitted records by default. `kafka-transactions.sh describe-producers` named the producer, and after an
+# > **Ticket 11, closed.** Nothing is lost. Somebody's test had begun a transaction on that partition and died. Readers at `read_committed` stop in front of it. The dashboard shows the consumer's own lag (`records-lag`), counted up to that place, so 0; a lag counted to the end of the log would have grown. The console consumer reads uncommitted records by default. `kafka-transactions.sh describe-producers` named the producer, and after an
 # > abort the dashboard had everything.
 #
-# Sources: [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging)
-# (transactions, markers, last stable offset, offsets in a transaction),
-# [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics) (one producer for many partitions),
-# [KIP-664](https://cwiki.apache.org/confluence/display/KAFKA/KIP-664%3A+Provide+tooling+to+detect+and+abort+hanging+transactions) (describing open ones); [KIP-890](https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense) (late commits); KIP-939 (apache/kafka#19193, off by default);
+# Sources: [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging),
+# [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics),
+# [KIP-664](https://cwiki.apache.org/confluence/display/KAFKA/KIP-664%3A+Provide+tooling+to+detect+and+abort+hanging+transactions); [KIP-890](https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense) (late commits); KIP-939 (apache/kafka#19193, off by default);
 # [FLIP-288](https://cwiki.apache.org/confluence/display/FLINK/FLIP-288:+Enable+Dynamic+Partition+Discovery+by+Default+in+Kafka+Source); Spark 4.2's Kafka guide.
 #
 # Next: [09b, what do three timeouts cost?](09b_timeouts.ipynb)

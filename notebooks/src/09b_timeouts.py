@@ -22,10 +22,9 @@
 # - name the three timeouts of such a job, their owners and their defaults;
 # - derive how long a transaction must be allowed to stay open;
 # - tell which traffic loses records silently, and which traffic makes a noise;
-# - judge a store by the five demands of two-phase commit.
+# - judge a store by five demands of two-phase commit.
 #
-# The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
-# first time its program is fetched, 44 MB.) Where a cell works on a simulator, the text says so.
+# The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The first time, it fetches Kafka itself: 44 MB.) Where a cell works on a simulator, the text says so.
 
 # %% tags=["parameters"]
 timeout = 5  # seconds that a transaction may be open, in the sample configuration
@@ -43,8 +42,7 @@ timeout = 5  # seconds that a transaction may be open, in the sample configurati
 # settings of the job come into it as well. One is `execution.checkpointing.interval`, which is off by default. The other is
 # `execution.checkpointing.min-pause`, the least time from the end of a checkpoint to the start of the next (0 by default).
 #
-# Look at the defaults: Flink's sink asks for an hour, the broker allows a quarter of one. This producer asks a real
-# broker for an hour:
+# Flink's sink asks for an hour, the broker allows a quarter of one. This producer asks a real broker:
 
 # %% tags=["nbval-check-output"]
 from labkit import lab
@@ -56,13 +54,11 @@ kafka.topic(timeout=3600).begin("orders")
 # orders: refused, a transaction timeout of 3600 s is more than the broker's maximum: shorten it, or raise transaction.max.timeout.ms there.
 
 # %% [markdown]
-# The broker refuses the producer when it starts. (The sentence is the lab's, the refusal is Kafka's: `INVALID_TRANSACTION_TIMEOUT`.) Nobody
-# loses data here, and nobody can miss it. The other mistake is quiet.
+# The broker refuses the producer when it starts. (The sentence is the lab's, the refusal is Kafka's: `INVALID_TRANSACTION_TIMEOUT`.) Nobody loses data here, and nobody can miss it. Then somebody lowers the sink's timeout until the broker accepts it, and that mistake is quiet.
 #
 # ## A sample configuration
 #
-# Many course notes show these settings. A transaction may be open for 5 s. A checkpoint is asked for every 10 s and may take 5 s. After
-# it comes a pause of at least 15 s. (The first trial leaves out the pause.) Three rules say what follows:
+# Many course notes show these settings. A transaction may be open for 5 s. A checkpoint is asked for every 10 s and may take 5 s. Between two there is a pause of at least 15 s, which wins over the interval. (The first trial leaves it out.) Three rules say what follows:
 #
 # - The clock of a transaction starts with its **first record**, not with its beginning and not with its pre-commit.
 # - A write into an aborted transaction is refused. The job then starts again from its last checkpoint.
@@ -92,7 +88,7 @@ lab.answer("09b-traffic", [kind for kind, trial in trials.items() if trial.verdi
 # After the burst nobody wrote, so nobody met a refusal. The checkpoint was complete, and only the commit was refused.
 
 # %% [markdown]
-# One mistake, three outcomes:
+# Three outcomes:
 #
 # - *steady*: the next write was refused. The job started again from its checkpoint, and again. Nothing is lost, and nothing gets done,
 #   until somebody gives the job a longer timeout.
@@ -100,7 +96,7 @@ lab.answer("09b-traffic", [kind for kind, trial in trials.items() if trial.verdi
 #   The broker refuses this producer as it refuses a zombie: the producer is *fenced*.
 # - *late*: the clock had just started, so all went well.
 #
-# The quiet one is the dangerous one. This is what the broker and the job said about it:
+# The quiet one is dangerous. The broker and the job said about it:
 
 # %% tags=["nbval-check-output"]
 trials.steps("burst")
@@ -115,7 +111,7 @@ trials.steps("burst")
 
 # %% [markdown]
 # A broker looks for such transactions every 10 s by default (`transaction.abort.timed.out.transaction.cleanup.interval.ms`). So a
-# timeout is a time after which it *may* abort. To be repeatable, the trial's job waits until it has.
+# timeout is a time after which it *may* abort. To be repeatable, the trial waits for the abort.
 #
 # > **Found in the wild.** "Ignoring this exception might hide some bugs/issues, because instead of failing we might have a semi silent (with a
 # > warning) data loss." So wrote, in 2017, the author of the change that made Flink's Kafka sink go on
@@ -124,8 +120,7 @@ trials.steps("burst")
 #
 # ## Is an error better than a line in the log?
 #
-# The job could take the refused commit as an error, as Flink's older class `TwoPhaseCommitSinkFunction` does by default. (The *Kafka* sink on that class, up to
-# connector 3.4, raised it once; after the restart it only logged it, and records were lost all the same.) Or the sink could commit before
+# The job could take the refused commit as an error, as Flink's older class `TwoPhaseCommitSinkFunction` does by default. (The *Kafka* sink on that class, up to connector 3.4, raised the error once. After the restart it only logged it, so records were lost anyway.) Or the sink could commit before
 # the decision: commit-then-log, Spark's order. Log-then-commit is Flink's. A simulated store may drop one transaction, and nobody
 # crashes. We search every schedule, for both orders and both reactions.
 
@@ -163,18 +158,15 @@ assert [list(search.violated) for search in searches.values()] == [
 
 # %% [markdown]
 # None of the four is clean. If the sink only logs the refused commit, rows are lost in either order, because the batch counts
-# as done. If it raises the error, the orders part ways. In Flink's every restart meets the same refusal, for ever. (Such a run delivers
-# nothing more, so *exactly-once* is about the runs that end.) In Spark's the batch simply runs again, and nothing is lost. But what one
-# of its two tasks had committed before the other was refused comes twice.
+# as done. If it raises the error, the orders part ways. In Flink's, each restart is refused again, for ever. (Such a run delivers
+# nothing more, so *exactly-once* is about the runs that end.) In Spark's, the batch just runs again, and nothing is lost. But rows come twice if one of its two tasks had committed before the other failed.
 #
 # In Flink's order no *automatic* reaction repairs a timeout that is too short. A person can: the input log
-# still has the records, between the offsets of two checkpoints. Replay that range once, with ids by which readers drop what survived.
+# still has the records, between the offsets of two checkpoints. Replay that range once, with ids, so readers can drop what survived.
 #
 # ## How long is long enough?
 #
-# Follow one transaction from its first record. The record comes right after a barrier. The next checkpoint starts after
-# the interval. That checkpoint takes up to its own timeout. Then the job may crash before it commits, and be down. All of that
-# counts. The simulator finds the smallest timeout by search, in **ticks** (a tick is one step of its clock):
+# Follow one transaction from its first record, right after a barrier. The next checkpoint starts after the interval, and takes up to its own timeout. Then the job may crash before it commits, and be down. The simulator finds the smallest timeout by search, in **ticks** (a tick is one step of its clock):
 
 
 # %% tags=["nbval-check-output"]
@@ -203,7 +195,7 @@ jobs = {
 #  'interval 1, checkpoint 3': 7}
 
 # %% [markdown]
-# Each timeout must be longer than its sum:
+# Each timeout must be above the job's sum:
 #
 # - 2 + 1 = 3, so 4 is enough.
 # - 2 + 1 + 2 = 5, so 6.
@@ -211,7 +203,7 @@ jobs = {
 # - 3 + 3 = 6, so 7. A checkpoint starts only when the one before is over, so the longer of interval and checkpoint counts.
 #
 # Without a pause, **needed = (tolerated + 1) × max(interval, checkpoint) + checkpoint + downtime**. A transaction can be open as long
-# as that, so its timeout must be longer. (What a pause adds comes below.)
+# as that, so its timeout must be longer.
 # *tolerated* is `execution.checkpointing.tolerable-failed-checkpoints`. Its default is 0: then an expired checkpoint makes the job fail over, and
 # the job goes back to its last checkpoint. That restart
 # aborts the pre-committed transaction, and its records are read again. With a higher number the job goes on. The
@@ -245,7 +237,7 @@ lab.answer("09b-needed", sample.needed)
 # The next checkpoint starts 5 + 15 = 20 s after the one before, which is more than 10 s. It takes up to 5 s more.
 
 # %% [markdown]
-# So 5 s are too few, as in the real trial. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
+# So 5 s are too few. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
 # safe. Does it stay safe if a restart may take 60 s?
 
 # %%
@@ -261,9 +253,9 @@ assert (defaults.fit, defaults.needed) == ("can lose data", 1200)
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit == "refused at start"
 
 # %% [markdown]
-# The restart counts in full: 20 + 5 + 60 = 85 s.
+# The restart counts in full: 85 s.
 #
-# And the defaults? A checkpoint may take 10 minutes, so 10 + 10 = 20 minutes are needed, and the broker allows 15. **Flink's default checkpoint timeout
+# And the defaults? A checkpoint may take 10 minutes, so with any interval up to that 10 + 10 = 20 minutes are needed, and the broker allows 15. **Flink's default checkpoint timeout
 # and Kafka's default maximum cannot be safe together**: shorten the one or raise the other.
 #
 # > **You will read:** "*set the transaction timeout to 5 s, with a checkpoint every 10 s and a pause of 15 s*". That can
@@ -285,12 +277,11 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 # %% [markdown]
 # No row, and *unknown*: the transactions are prepared, and nobody has ended them. The rows are
 # not lost yet, and nobody can say whether they will come. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
-# wait for it (since 1.14, by default since 1.15). A job that stops without it, or is killed then and never restarted, leaves its
-# last transaction behind.
+# wait for it (since 1.14, by default since 1.15). A job that stops or dies before it, and is never restarted, leaves its last transaction open.
 #
 # ## May I use this store?
 #
-# "The new store has transactions", says its brochure. Is that enough? Two-phase commit demands five things of it:
+# "The new store has transactions", says its brochure. Is that enough? Five demands that a brochure should answer:
 #
 # | demand | files | PostgreSQL ([08](08_postgres.ipynb)) | Kafka ([09](09_kafka.ipynb)) | a store that breaks it |
 # |---|---|---|---|---|
@@ -300,7 +291,7 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 # | 4 another process can finish it | yes, a path | yes, by name | yes, but no public API | loses what was decided |
 # | 5 a second commit changes nothing | a renamed file counts as done | an error; a marker row tells | yes, with an id for each checkpoint | stops recovery, or commits the next transaction |
 #
-# Three more demands are often left out: recovery finds its orphans, the store refuses zombies, and while one transaction waits, the next can be open.
+# Three more demands are often left out: recovery finds open transactions that no checkpoint names, the store refuses zombies, and while one transaction waits, the next can be open.
 #
 # ## Your turn
 #
@@ -415,12 +406,12 @@ lab.check("09b-demands")
 #   timeout. Then ask: `labkit timeouts --interval 10 --checkpoint 5 --transaction 60`.
 # - Look up the broker's `transaction.max.timeout.ms` before you raise the sink's.
 # - Alert on `failedCommittables` above 0 (Flink 1.19 and newer), and read the job's log then. Records may be lost, and the errors have several names: fenced,
-#   invalid state, unknown producer id. A zombie, or a recovery with pooled ids, causes the first one, too, so compare the counts.
+#   invalid state, unknown producer id. A zombie, or a recovery that reuses transactional ids (Flink's `POOLING`), is fenced without any loss; so compare input and topic.
 # - Agree with operations how long a job may be down. That time is in the sum.
 #
 # ## Closing the ticket
 #
-# > **Ticket 12, closed.** The transaction could be open for 20 minutes, and the broker allowed 15. The orders are still
+# > **Ticket 12, closed.** Flink's default of an hour had been refused, so somebody had set the broker's 15 minutes. A transaction could be open for 20. The orders are still
 # > in the input log, between the offsets of two checkpoints. We replayed that range into the topic, and readers dropped
 # > by order id what had survived. The checkpoint timeout is five minutes now, and `failedCommittables` above 0 rings
 # > the pager.

@@ -19,7 +19,7 @@
 #
 # You will be able to
 #
-# - find a dual write in a code review, and say which order gets lost or made up by a crash,
+# - find a dual write in a code review, and say what a crash loses or makes up,
 # - build an outbox with a relay, and a receiver that tolerates repeats,
 # - read PostgreSQL's log instead of a table, and hand over from a copy of the table without a gap.
 #
@@ -34,7 +34,7 @@ CHANGES = [(1, "A", "paid"), (2, "B", "paid"), (3, "A", "cancelled")]  # id, ord
 # ## Two writes
 #
 # A **dual write** is a change that one program writes to two systems, one after the other, without a transaction over
-# both. One of them must be first. Here is either way. `shop.at` names a moment, and at *between 2* the process is killed: between the two
+# both. One of them must be first. Here are both ways. `shop.at` names a moment, and at *between 2* the process is killed: between the two
 # writes for change 2. A new process goes on with change 3, because the customer saw an error page and nobody repeats the request.
 
 
@@ -74,8 +74,7 @@ assert outcomes["publish_first"].verdict.unexpected == (2,)
 
 # %% [markdown]
 # `shop.outcome()` compares the messages in the topic with the orders in the database. With the commit first, B is paid and the warehouse never hears of it.
-# With the message first, the warehouse packs an order that nobody has paid: one row is *unexplained*, because no committed order
-# explains it. These are the ticket's two complaints, from the same two writes in either order. A retry in the service repairs neither, because the process that should retry is dead.
+# With the message first, the warehouse packs an order that nobody has paid: one row is *unexplained*, because no committed order explains it. (Nothing is missing and one row is too many, so the lab says *at-least-once*. But a receiver can drop a repeat by its id, and not a made-up message.) These are the ticket's two complaints, from the same two writes in either order. A retry in the service repairs neither, because the process that should retry is dead.
 #
 # ## One write
 #
@@ -99,8 +98,7 @@ def relay(shop):
 
 
 # %% [markdown]
-# The service is killed between its two inserts for change 2. PostgreSQL rolls both back, so B was never paid and no message
-# says so: the customer sees an error, and is right. Then the relay is killed as well, after the broker has acknowledged message 3 and before it is marked. A new relay starts.
+# The service is killed between its two inserts for change 2. PostgreSQL rolls both back: B was never paid, no message says it was, and the customer rightly sees an error. Then the relay is killed as well, after the broker has acknowledged message 3 and before it is marked. A new relay starts.
 
 # %%
 lab.ask("09d-relay-dies")
@@ -128,12 +126,11 @@ shop.messages()
 #  (4, 'C', 'paid')]
 
 # %% [markdown]
-# The relay performs two writes too, into Kafka and into PostgreSQL. But now their order is ours to choose: published first, marked second, a
-# crash repeats a message and loses none. Marked first, it would lose one. What comes twice has the **same id**, because the id was stored before anybody published anything.
+# The relay performs two writes too, into Kafka and into PostgreSQL. But now one order is harmless: published first and marked second, a crash repeats a message and loses none. Marked first, it would lose one. What comes twice has the **same id**, because the id was stored before anybody published anything.
 #
 # ### The receiver
 #
-# The warehouse notes the ids that it has processed, in the transaction of what it does about them. (Its tables are in the
+# The warehouse notes each id that it has processed, in the same transaction as its parcel. (Its tables are in the
 # same server here; no transaction touches both sides.) It is killed as well: after the transaction for message 3, and before its offset is
 # committed to Kafka. So message 3 comes to it three times.
 
@@ -180,11 +177,10 @@ shop.open_slot()  # used further down
 slow = shop.session("slow")
 slow.run("BEGIN", "INSERT INTO orders VALUES (1, 'A', 'paid')", "INSERT INTO outbox VALUES (1, 'A', 'paid')")
 shop.sell((2, "B", "paid"))
-sent, last = [], 0
-for _ in range(2):
-    sent += [change for change in shop.rows() if change[0] > last]  # the committed rows of the outbox
-    last = max(number for number, _, _ in sent)
-    slow.run("COMMIT")
+sent = shop.rows()  # the relay's first look: the committed rows of the outbox
+last = max(number for number, _, _ in sent)
+slow.run("COMMIT")
+sent += [change for change in shop.rows() if change[0] > last]
 
 # %% tags=["nbval-check-output"]
 lab.answer("09d-largest", len(shop.outcome(sent).verdict.lost))
@@ -194,14 +190,14 @@ lab.answer("09d-largest", len(shop.outcome(sent).verdict.lost))
 # At its first look only message 2 was visible, so the relay noted 2. Message 1 became visible later with a smaller id, and nobody asks for it any more.
 
 # %% [markdown]
-# An id says when a row was *numbered*, a commit decides when it is *visible*, and the two orders differ. A column `sent` has no such gap, because it asks each row. This
+# An id says when a row was *numbered*, a commit decides when it is *visible*, and the two orders can differ. With a column `sent`, the relay asks each row: no gap. This
 # loss needs two transactions at the same time, so a test with one connection never shows it.
 #
 # ## Read the log instead
 #
-# PostgreSQL can also list its changes in the order of their commits, because its write-ahead log has both. **Change data capture** (CDC) makes messages of the changes that a database has committed.
+# PostgreSQL can also list its changes in the order of their commits: its write-ahead log holds both. **Change data capture** (CDC) turns the committed changes of a database into messages.
 # In PostgreSQL it rests on **logical decoding**, which turns that log into rows again. A **replication slot** is the server's bookmark for one reader of the log: it keeps the place that the reader has confirmed, and all of the log after it.
-# `shop.open_slot()` above has created one, with PostgreSQL's own plug-in `pgoutput`. (The server must run with `wal_level = logical`, as the lab's does; the default of PostgreSQL 18 is `replica`.) What does the slot deliver for the same two sales?
+# `shop.open_slot()` above has created one, with `pgoutput`, PostgreSQL's own plug-in for the format of the rows. (The server must run with `wal_level = logical`, as the lab's does; the default of PostgreSQL 18 is `replica`.) What does the slot deliver for the same two sales?
 
 # %% tags=["nbval-check-output"]
 shop.peek()
@@ -212,7 +208,7 @@ shop.peek()
 # %% [markdown]
 # Message 2 comes first, since it was committed first; and message 1 is there. (Debezium reads the same log, and can use the same plug-in. It is **not** run here: you see PostgreSQL's part alone, through its SQL functions.)
 #
-# A place in the log is an LSN, a log sequence number. There are two ways to read a slot:
+# A place in the log is an LSN, a log sequence number. Two calls read, one only confirms:
 #
 # | call | PostgreSQL's function | |
 # |---|---|---|
@@ -270,9 +266,7 @@ assert outcomes["confirm_before"].verdict.lost == (2, 3)
 assert outcomes["confirm_after"].verdict.duplicate == (1,)
 
 # %% [markdown]
-# The slot is a bookmark in another system, so confirming is again a second write, and the same rule holds: publish, then confirm. Change data capture spares the
-# service the dual write and the table its `sent`; it does **not** spare the receiver its ids. PostgreSQL's manual says so of its own crashes as well: the place of a slot is stored only at a checkpoint,
-# so a restarted server may send recent changes again. Debezium's manual promises at-least-once after a fault: "consumers should always anticipate some duplicate events".
+# The slot is a bookmark in another system, so confirming is again a second write, and the same rule holds: publish, then confirm. With change data capture the service needs no dual write and the table no `sent`; the receiver does **still** need ids. PostgreSQL's manual says the same of a server crash: a slot's place is stored only at a checkpoint, so a restarted server may send recent changes again. Debezium's manual promises at-least-once after a fault: "consumers should always anticipate some duplicate events".
 #
 # ### From the table to the log
 #
@@ -387,5 +381,5 @@ lab.check("09d-relay")
 # [outbox event router](https://debezium.io/documentation/reference/transformations/outbox-event-router.html);
 # C. Richardson, [transactional outbox](https://microservices.io/patterns/data/transactional-outbox.html).
 #
-# `lab.orders()["outbox"]` compares this order of writes with those of Flink and Spark.
+# In [12](12_engines.ipynb), `lab.orders()["outbox"]` compares this order of writes with those of Flink and Spark.
 # Next: [10, what does a query answer that never ends?](10_dynamic_tables.ipynb)

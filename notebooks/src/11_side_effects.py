@@ -52,7 +52,7 @@ lab.ask("11-mails")
 mailed = lab.crash_each(
     {
         "ready": {"job": "shop", "at": failpoint, "sink": "batch_marker", "store": "sqlite"},
-        "noted": {"job": "shop", "at": "engine.after_commit_log", "sink": "two_phase", "order": "engine"},
+        "noted": {"job": "shop", "at": "engine.after_commit_log", "sink": "batch_marker", "store": "sqlite"},
     }
 )
 lab.compare(mailed)
@@ -82,7 +82,7 @@ assert {outcome.verdict.guarantee for outcome in mailed.values()} == {"exactly-o
 # Nobody has to be killed for that. If one task fails, Spark tries it again, in the same driver. On a cluster it tries
 # four times in all ([`spark.task.maxFailures`](https://spark.apache.org/docs/4.2.0/configuration.html#scheduling)), on
 # `local[n]` once ([`MAX_LOCAL_TASK_FAILURES`](https://github.com/apache/spark/blob/v4.2.0/core/src/main/scala/org/apache/spark/SparkContext.scala));
-# this session is set to two. Our post office accepts
+# this session is set to two (`local[n,2]`). Our post office accepts
 # the second mail but then, this one time, does not answer.
 
 # %%
@@ -186,15 +186,14 @@ priced["idempotent"]
 # An old price ends in 0 and a new one in 1. In *wal, commit-then-log* the book costs 20 *and* 21: two executions, two
 # prices. In the other *wal* it appears twice at 20: one price, copied twice. The card shows how the old prices in the
 # table turned into new ones, one row after the other. So the sink *idempotent* is idempotent only if the batch gives
-# the same rows again. A batch that does so whenever it runs is **deterministic**. *batch_marker* hides a batch that is
-# not, because it shows one execution only. But each customer now has two mails, with two prices.
+# the same rows again. A batch that does so whenever it runs is **deterministic**. *batch_marker* hides such a difference: it shows one execution only. But each customer now has two mails, with two prices.
 #
 # What *batch_marker* does need is that a number always stands for the same *records* ([06](06_sinks.ipynb)). A job that keeps state
 # is a harder case, and not run here: its table may show the first execution, while the next batch goes on from the state of the second.
 #
 # ### What else differs
 #
-# A look into a file is not the only danger. We run one batch with six columns, remove `commits/0` by hand, and run the
+# We run one batch with six columns, remove `commits/0` by hand, and run the
 # job again. A driver that dies at *committed* leaves the same files.
 
 # %%
@@ -240,7 +239,7 @@ len({row["uuid()"] for rows in ran for row in rows})
 # Two kinds of columns are the same in both runs: those that come from the record (the value and its hash), and
 # `current_timestamp()`, because Spark writes the time of the batch into `offsets/0`. Python's clock is read again, and
 # random values are drawn again. So there are six keys for three orders: a sink that upserts by such a key replaces
-# nothing, and the three rows of the dead driver stay for ever, as *ghosts*.
+# nothing, and the three rows of the dead driver stay for ever, as *ghosts*: rows that no execution of the batch makes any more.
 #
 # > **Found in the wild.** Spark's documentation once told sinks to recognise rows by partition and batch number. A change of 2019 took that back: "Spark
 # > doesn't guarantee same output for (partitionId, epochId) on failure" ([apache/spark#25407](https://github.com/apache/spark/pull/25407)).
@@ -300,7 +299,7 @@ print(ended[-1])
 # %% [markdown]
 # Batch 0 is planned and never finished, so the fourth start would run it again. `book two` is a
 # **poison record**: the job dies of it whenever it comes, and it comes again because its batch is never noted as finished. So we put it aside as a
-# **dead letter**: a row in a table of its own, with the reason. Rows, dead letters and the marker go into **one** transaction:
+# **dead letter**: a row in a table of its own, with the reason. Rows, dead letters and the marker go into **one** transaction (the mail waits until the next section):
 
 # %%
 import sqlite3
@@ -369,8 +368,7 @@ sent = mailed["ready"].mails()
 # for its customers it is at-least-once or at-most-once. No job can do better for an outside that remembers nothing.
 #
 # > **You will read:** "*exactly-once: each record is processed once*". It may be processed many times, and its
-# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number, query name and rows are in one transaction. Then one
-# > execution shows, even of a batch that is not deterministic.
+# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number, query name and rows are in one transaction, and a number always stands for the same records. Then one execution shows, even of a batch that is not deterministic.
 
 
 # %% [markdown]
@@ -444,8 +442,7 @@ lab.check("11-call")
 # **2. The dead letter is written into a file, and the rows into a database. What can happen?**
 #
 # <details><summary>a) Nothing, both are on disk.</summary>A crash between the two leaves one without the other.</details>
-# <details><summary>b) The letter comes twice, or not at all.</summary>Yes: what was written first is written again, or what was to come second
-# is missing when the batch counts as done.</details>
+# <details><summary>b) The letter comes twice, or not at all.</summary>Yes: a letter written first is written again; one written after the marker is missing for ever.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #

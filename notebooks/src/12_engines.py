@@ -31,7 +31,7 @@ from labkit import lab
 # %% [markdown]
 # ## Five jobs, one step
 #
-# Five plain programs copy nine orders in three steps of three. None of them knows the lab. Each was run once, and every
+# Five plain programs copy nine orders in three steps of three. Each was run once, and every
 # system call that leaves something behind was recorded. Below is one step of each, from left to right:
 
 # %% tags=["nbval-check-output"]
@@ -45,13 +45,13 @@ lab.engines(killed=True)
 # Kafka, offsets in transaction: ✗ [rows + offsets]
 
 # %% [markdown]
-# The picture shows files and requests that outlive the process. A thick frame is the note: a restart goes on after it. *rows*
-# is what readers see. *rows, unseen* is a file that nobody reads yet. A plus joins two writes: both are there, or none.
+# The picture shows what outlives the process. A thick frame is the note: a restart goes on after it. *rows*
+# is what readers see. *rows, unseen* is a file that nobody reads yet. A plus joins two writes: a crash leaves both or neither.
 #
 # | job | the note | where it lies |
 # |---|---|---|
 # | Spark | `commits/N` | checkpoint folder |
-# | Flink | checkpoint N in the store of completed checkpoints | high-availability storage; here, without it, the program restores the newest `_metadata` |
+# | Flink | checkpoint N in the store of completed checkpoints | high-availability storage; the run here has none, and restores the newest `_metadata` |
 # | Kafka | the group's offset (`OffsetCommit`, or `TxnOffsetCommit` in a transaction) | a topic of the broker |
 #
 # The last two jobs do *consume-transform-produce*: a program reads from one topic and writes to another, with its progress in Kafka. One tells its
@@ -78,7 +78,7 @@ lab.answer("12-twice", killed.doubled)
 
 # %% [raw] tags=["expected"]
 # It was: spark, consumer.
-# Both had shown the rows, and nothing that lasts said so. Delta's rows carry the batch number. Flink had noted that the step is done, so it only finished it. In the transaction there was nothing between rows and offsets.
+# Both had shown the rows, and nothing that lasts said so. Delta's rows carry the batch number. Flink had noted that the step is done, so it only finished it. In the transaction, rows and offsets were sent but undecided, and the restart aborted them.
 
 # %% tags=["checked"]
 assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
@@ -97,9 +97,8 @@ assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
 #
 # ## Who starts again, and how much is read again?
 #
-# How much work does a crash repeat? In [02](02_delivery.ipynb) a process with strong productions (MillWheel,
-# Dataflow) wrote its result down before it sent the result on, so only a process that had written nothing yet worked
-# again. The price was one durable write for each process and record.
+# In [02](02_delivery.ipynb) a process with strong productions (MillWheel,
+# Dataflow) wrote each result down before it sent it on. So only the dead process worked again, on what it had not written. The price was one durable write for each process and record.
 #
 # Flink and Spark write less often, and for all tasks together. Two more **simulated** jobs, of three records each. In
 # Flink's design the checkpoint after the second record is complete, and the job dies when it has read the third. In
@@ -142,10 +141,18 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # ## One table for all
 #
-# Each engine orders the same few writes in its own way, so the lab can try every order. The table
-# calls the rows *output* and the note *decision*. A *marker* is a batch number that the sink keeps beside its rows.
-# Each square below is a **simulated** search of all schedules with up to two crashes. A line says what comes first, a
-# column what the sink adds, and a small name who built it so. Choose a square:
+# The engines order the same few writes differently, and the lab can try every order. Each square below is a **simulated** search of
+# all schedules with up to two crashes. A row says which write is first, a column what the sink adds, a small name who
+# does it. The table has its own words for the writes, and `design` at the top of this page has others:
+#
+# | so far | table | `design` |
+# |---|---|---|
+# | rows | output | `visible` |
+# | rows, unseen | staged | `staged` |
+# | batch id, beside the rows | marker | `marker` |
+# | the note: done, offsets | decision | `decision` |
+#
+# Choose a square:
 
 # %%
 table = lab.orders()
@@ -168,13 +175,14 @@ table
 # Spark's append is not exactly-once; the other four are. *Output, then decision* needs a marker in the transaction of the rows. *Decision, then output* needs staged rows that survive, and
 # a restart that finishes them. *Output with decision* needs a store that holds rows and note together.
 #
-# Rows that replace each other by key are right in the end without this, if a repeat gives the same values and one writer
-# sends them in order. On the way readers see values go back. *Undone* rows vanish at the restart, as in Apache Fluss.
+# Rows that are upserted by key, before the decision, need none of these three to end right, if a repeat gives the same values and one writer
+# sends them in order. On the way readers see values go back. *Undone*, the last column: the restart takes back rows of
+# steps that it will repeat (Apache Fluss).
 #
 # Kafka Streams also keeps state, in a topic of its own. With `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction.
 #
-# **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). After the first
-# semicolon comes how rows are shown (`append`, `upsert`, `transaction`), after the second what a restart reads. Swap
+# **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). After the first semicolon comes how rows are shown (`append`, `upsert`, `transaction`), after the second where a restart
+# goes on (`from decision`, `from marker`, `from plan`) and what it does (`skips marked`, `finishes decided`). Swap
 # or join two writes, and run the next cell.
 
 # %%
@@ -183,11 +191,11 @@ table[design]
 # %% [markdown]
 # ## Stopped, not dead
 #
-# Everybody above was really dead. Now a writer is only **stopped**: by SIGSTOP, by a long pause of its garbage collector, or by a
+# Now a writer is only **stopped**: by SIGSTOP, by a long garbage collection, or by a
 # frozen machine. It has looked into the store, found nothing, and is about to write three rows. Its operator starts a
 # second writer, which writes them. Then the first one wakes up (SIGCONT) and goes on where it was.
 #
-# Four stores. Before it is stopped, the writer
+# Four stores. Before SIGSTOP, the writer
 #
 # - of a *file* or a *table* looks for rows that are there already;
 # - of the *table with an epoch row* takes the next epoch from it, a number that grows with each writer;
@@ -212,7 +220,7 @@ lab.answer("12-stopped", stopped.doubled)
 
 # %% [raw] tags=["expected"]
 # It was: a file; the writer looks first, a table; the writer looks first.
-# Both old writers had looked before they were stopped, and saw nothing. The epoch is compared with the write itself, in the row's transaction or by the broker.
+# Both old writers had looked before they were stopped, and saw nothing. The epoch is checked in the write itself: in the row's transaction, or by the broker.
 
 # %% [markdown]
 # Two stores hold six rows. A look before the write helps after a crash. It does not help against a zombie: in between, the
@@ -340,7 +348,7 @@ def with_marker(db, rows, batch):
 # *append* has order 2 twice: the restored folder knew nothing of batch 2. With the marker, order 3 is **lost**. The new
 # batch 2 held orders 2 and 3. The marker said that batch 2 of this query was done, so the sink skipped both.
 #
-# A batch number stands for the same records only as long as `offsets/N` lasts, the plan of that batch. Rows that are there twice can be found. An order that
+# A batch number stands for the same records only as long as its plan, the file `offsets/N`, lasts. Rows that are there twice can be found. An order that
 # is missing leaves no trace in the table.
 #
 # > **You will read:** "*our engine is exactly-once*". No engine is, alone. It is exactly-once with a store, with a certain
@@ -358,7 +366,7 @@ lab.my_sink(after="12")
 
 # %% [markdown]
 # <details><summary>One way</summary>Recognise the order and not the batch: <code>id PRIMARY KEY</code>, and INSERT OR IGNORE within BEGIN and COMMIT. The marker is
-# superfluous then. Where rows have no key, the sink needs the offsets of its rows in its own transaction.</details>
+# superfluous then. Where rows have no key, store their offsets in the transaction that writes them.</details>
 
 
 # %% tags=["exercise"]
@@ -438,7 +446,7 @@ lab.check("12-restart")
 #
 # | here | Spark | Flink | Kafka |
 # |---|---|---|---|
-# | what is repeated | a batch | everything behind a checkpoint | a transaction |
+# | what is repeated | a batch | everything after a checkpoint | a transaction |
 # | progress is kept in | `offsets/N` | the source's state in the checkpoint | the group's offsets |
 # | the note | `commits/N` | an entry in the store of completed checkpoints | the group's offset, which counts once its transaction is committed |
 # | known again by | `batchId`; Delta's `txnAppId` and `txnVersion` | the checkpoint's number | transactional id and epoch |
@@ -456,8 +464,7 @@ lab.check("12-restart")
 #
 # > **Ticket 18, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
 # > Flink's comes before them, so the store must keep what is staged. The Kafka program's is in the transaction of the
-# > rows, so both must be in Kafka. Spark's did not survive a restored backup of the note alone (the other two we have not
-# > tried), and only the store can refuse a stopped writer. The review asks each team whether theirs does.
+# > rows, so both must be in Kafka. Spark's went wrong when only the checkpoint was restored (we have not tried the other two), and only the store can refuse a stopped writer. The review asks each team whether theirs does.
 #
 # ## Sources
 #

@@ -19,12 +19,11 @@
 #
 # You will be able to
 #
-# - say what a longer or shorter interval costs, and what not;
+# - say what changing an interval costs and what it does not;
 # - count what a sink does to the disk, and whether it grows with the batch;
 # - choose an interval from three limits, and the cheapest one from two costs.
 #
-# Seconds differ from machine to machine and from run to run. So do not look at the seconds: look which job is slower,
-# how steep a line is, or what a count says.
+# Seconds differ from machine to machine and from run to run. So ignore the seconds: look at which job is slower, how steep a line is, or what a count says.
 
 # %% tags=["parameters"]
 intervals = [0.5, 1, 2]  # seconds between two commits
@@ -108,7 +107,7 @@ lab.answer("13-lock", measured.others.slowest)
 # |---|---|---|---|
 # | SQLite | every other writer | the one lock | above |
 # | PostgreSQL | who changes the **same** row | the row's lock, which a prepared transaction keeps | [08](08_postgres.ipynb) |
-# | Kafka | **readers** at `read_committed`, of everything behind it | the last stable offset | [09](09_kafka.ipynb) |
+# | Kafka | **readers** at `read_committed` of what lies behind | the last stable offset | [09](09_kafka.ipynb) |
 #
 # Records can also wait in front of the sink. If checkpoints are aligned, a task waits for all its barriers and holds
 # records back meanwhile. If they are unaligned, the barrier overtakes records, and the checkpoint stores those.
@@ -145,8 +144,7 @@ assert rates[1].seconds > rates[100].seconds
 # *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than
 # commits.
 #
-# Does a stronger guarantee need more syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
-# and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
+# Does a stronger guarantee need more syncs? Four of the lab's sinks write a batch (two tasks) into plain files. We watch the system calls, and count new files, syncs, renames and written bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
 
 # %% tags=["nbval-check-output"]
 lab.count_effects(sizes=[4])
@@ -184,10 +182,9 @@ lab.answer("13-grows", effects.growing("two_phase"))
 # Promise, decision and commit are made once for each task or batch, whatever it holds. Only the rows themselves take more room.
 
 # %% [markdown]
-# *append* promises least and makes no sync for a batch, *two_phase* makes ten, here with two tasks. But *two_phase*
-# makes ten syncs for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names
-# of its two transactions. *wal* writes every row **twice**, once into its log and once into the table. Its extra bytes
-# over *append* grow with the batch: 222 for 4 rows, 13,980 for 400. Unlike the *append* into SQLite above, the *append*
+# The syncs do not follow the guarantee. *append* and *wal* are at-least-once and make none and eight; *batch_marker* and *two_phase* are
+# exactly-once and make three and ten. (The one transaction of *batch_marker* is the rename of its file.) None of these numbers
+# grows with the rows. *two_phase* writes 90 bytes more than *append*, for 4 rows and for 400: the names of its two transactions. *wal* writes every row **twice**, once into its log, in a shorter form, and once into the table: 222 bytes more than *append* for 4 rows, 13,980 for 400. Unlike the *append* into SQLite above, the *append*
 # on plain files syncs nothing: its rows survive a kill, but a power failure takes the newest ones.
 #
 # And messages? **Simulated**: a coordinator and two participants, nothing fails.
@@ -253,7 +250,7 @@ assert worst["two_phase, 12"].held.most > 0
 #
 # ## The settings, with a number in each row
 #
-# Four of the numbers are arithmetic: how long a transaction must be able to stay open ([09b](09b_timeouts.ipynb)). Interval 10 s, and up to 5 s for a checkpoint:
+# Four numbers of the table below say how long a transaction can stay open ([09b](09b_timeouts.ipynb)). Interval 10 s, and up to 5 s for a checkpoint:
 
 # %% tags=["nbval-check-output"]
 job = {"interval": 10, "checkpoint": 5, "transaction": 600}
@@ -286,11 +283,11 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # |---|---|---|
 # | a longer `interval` | latency | ½ s typical, 1 s at most, for each second (measured) |
 # | a longer `interval`, counted in records | reading again after a crash | 6 with batches of 6, 12 with batches of 12 (measured) |
-# | a shorter `interval`, counted in rows | commits | for 300 rows: 300 with one row each, 3 with a hundred (measured) |
+# | a shorter `interval`, counted in records | commits | for 300 records: 300 with one each, 3 with a hundred (measured) |
 # | a longer `min-pause` | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
 # | a larger `tolerable-failed-checkpoints` | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
 # | a longer `timeout` of a checkpoint | a transaction that is open longer | 5 of the 15 s |
-# | a `transaction.timeout.ms` that is too short | lost rows | more than 75 s, if the job may be down for 60 s |
+# | a `transaction.timeout.ms` that is too short | lost rows | needed: over 75 s, if the job can be down 60 s |
 # | `mode`: aligned | records held back | 1 (simulated) |
 # | `unaligned.enabled` | a larger checkpoint | 3 records stored (simulated) |
 # | `externalized-checkpoint-retention`: nothing kept | what was shown is shown again | *hello* 3 times instead of 2 (simulated) |
@@ -302,7 +299,7 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 #
 # $$\frac{cost}{interval} + \frac{interval}{2 \cdot between}$$
 #
-# The first part falls with the interval, and the second grows. The sum is smallest where both are equal. With a commit of 0.5 s and a crash every 900 s that is an interval of 30 s:
+# Longer intervals lower the first part and raise the second. The sum is smallest where both are equal. With a commit of 0.5 s and a crash every 900 s that is an interval of 30 s:
 # 1.7 % for commits and 1.7 % for reading again. Latency is not in this sum. So take the shortest of
 # four intervals: the cheapest, and the longest that latency, reading again and the transaction timeout each allow.
 #

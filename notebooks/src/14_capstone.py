@@ -31,8 +31,7 @@ from labkit import lab
 # %% [markdown]
 # ## The first edition
 #
-# This is the first edition of your own sink, with a transaction around its rows. Remember: each statement commits by itself, unless it stands between
-# BEGIN and COMMIT.
+# This is your sink's first edition, now with a transaction around its rows. Remember: each statement commits by itself, unless it stands between BEGIN and COMMIT. (`db.execute` returns the rows of the answer as a list.)
 
 
 # %%
@@ -48,7 +47,7 @@ def append(db, query, batch, rows):
 # The engine keeps Spark's rule. It writes down which rows a batch has, calls the sink, and after the sink's return it notes
 # the batch as finished. A batch that is not noted comes again after a restart, with the same number and the same rows.
 #
-# A *place* is a moment at which a kill can come: before each request of the sink, and after its return. Between two
+# A *place* is a moment at which a kill can come: under the simulated engine before each request of the sink, and after its return. Between two
 # requests nothing changes in the database, so all kills between them leave the database in the same state, and one is
 # enough.
 
@@ -98,8 +97,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# A test of all places takes many minutes. A short test tries the places that you name, in about half a minute. A place is the moment
-# just before a durable effect: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then
+# A test of all places takes many minutes. A short test tries the places that you name, in about half a minute. On real Spark, a place is the moment just before a durable effect, or before a line of your file: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then
 # the sink has returned.
 
 # %%
@@ -118,7 +116,7 @@ short.claim, short.violated
 #
 # ## A key: the same row once more
 #
-# An order has an `id`. If it is the table's key, a row that comes again takes its own place.
+# An order has an `id`. If it is the table's key, a row that comes again replaces itself.
 
 
 # %%
@@ -228,7 +226,7 @@ assert third.kills.count("at-most-once") == 5
 # %% [markdown]
 # Five places lose the batch, between the marker's commit and that of the rows: before BEGIN, before each of three
 # INSERTs, and before COMMIT. After such a kill the batch comes again, the sink finds the marker, and skips the batch.
-# On real Spark a place may also be a line of your file. Here the kill comes before line 10, the COMMIT:
+# On real Spark, the kill comes before line 10, the COMMIT:
 
 # %%
 short = lab.crash_test(lab.save_sink(other_order, "my_order.py"), only=["my_order.py:10"])
@@ -283,9 +281,11 @@ assert len(kills) == 1
 assert not kills[0].violated
 
 # %% [markdown]
-# The kill does no harm, but the second query loses rows. Its batch 0 finds the mark of the first one's batch 0. So would the first query with a new, empty
-# checkpoint. Nobody sees an error: the query reports its rows, and the table does not grow. So the marker has to name the query, too. (A name that
-# you choose stays when the checkpoint is deleted, and Spark's `queryId` does not; [07](07_crash_spark.ipynb) shows the harm of both.)
+# The kill does no harm, but the second query loses rows. Its batch 0 finds the mark of the first one's batch 0. Nobody sees an error: the query reports its rows, and the table does not grow. So the marker has to name the query, too.
+#
+# The name does not save the first query if it gets a new, empty checkpoint, which counts from 0 as well. Under the old name it loses rows. Under a
+# new one, such as Spark's new `queryId`, it doubles what it reads again ([07](07_crash_spark.ipynb)). So choose a name, change it with
+# the checkpoint, and begin the new query where the old one had ended.
 #
 # The broken condition loses rows, too: the same number gets other rows, and the marker skips them. The same happens
 # when an older checkpoint is restored and the source has more records by then. A key of the record helps in both cases.
@@ -309,8 +309,8 @@ lab.my_sink(after="14")
 # ## What the page says
 #
 # Beside each report lies `certificate.html`. It is one page for everybody who relies on the table: the guarantee, what was done to
-# the job and how often, and what was **not** measured. A test that tries a part of all places says at best *not refuted*, with that part. Only a test that has tried every place
-# says *exactly-once*, and one that cannot see everything says *unknown*.
+# the job and how often, and what was **not** measured. A test of only some places, such as the quick test, says at best *not refuted*, and names the share. Only a test of every place says *exactly-once*.
+# *Unknown* means that a run proved nothing, for example because the test did not see all that the sink does.
 #
 # Suppose that your test finds nothing. Would it find a defect? Try it on a sink that you know to be wrong. Here each
 # wrong one was caught. A test of your own must kill the process, because an exception runs `finally`; and it must
@@ -449,10 +449,10 @@ lab.check("14-report")
 # <details><summary>a) A second query loses rows.</summary>Yes: its batch 0 is taken for the first query's batch 0.</details>
 # <details><summary>b) A crash doubles rows.</summary>The marker is in the same transaction, so a repeated batch is known.</details>
 #
-# **3. A certificate, or a short test, says *unknown*. What do you do?**
+# **3. A certificate says *unknown*. What do you do?**
 #
-# <details><summary>a) Take it for exactly-once, since nothing wrong was found.</summary>What was not seen is no proof. Read which effect was not seen.</details>
-# <details><summary>b) Read why, and test again with what is missing.</summary>Yes: a short test lacks all other places.</details>
+# <details><summary>a) Take it for exactly-once, since nothing wrong was found.</summary>Not even <i>not refuted</i> means that, and here a run proved nothing at all.</details>
+# <details><summary>b) Read why, and test again with what is missing.</summary>Yes: the page names the runs that proved nothing.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -465,9 +465,9 @@ lab.check("14-report")
 # ## On Monday
 #
 # - Take the sink that matters most. Write down its durable effects in order, and between which two you have ever killed it.
-# - Run `labkit crashtest FILE:NAME --quick --out report` on it, the quick test of above. Without `--quick` it tries the other places, too.
-# - Put `--expect exactly-once` into the build.
-# - Give the certificate to whoever reads the table. Talk about its last part.
+# - Run the quick test on it: `labkit crashtest FILE:NAME --quick --out report`. Without `--quick` it tries the other places, too.
+# - Put `--expect exactly-once` into the build, or `--expect not-refuted` with `--quick`.
+# - Give the table's readers the certificate. Discuss what was **not** measured.
 #
 # ## Closing the ticket
 #

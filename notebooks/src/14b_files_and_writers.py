@@ -20,8 +20,8 @@
 # You will be able to
 #
 # - make a batch of files visible at once, and say what a reader finds after each kill;
-# - clean up after a call that died, so that cleaning up may die, too;
-# - say why no kill shows what a writer does that was stopped and goes on;
+# - clean up after a call that died, even if the cleaning dies, too;
+# - say why no kill shows what a stopped writer does when it goes on;
 # - write a sink for a folder that survives, and one that keeps an older writer out.
 
 # %% tags=["parameters"]
@@ -34,10 +34,10 @@ from labkit import lab
 # ## A file can be torn
 #
 # A folder has no transaction. A file that is being written can be **torn**: half of it is there. So a write has one more place
-# for a kill, its middle. A rename is all or nothing, but of one file only.
+# for a kill, its middle. A rename is all or nothing, for one file only.
 #
 # A batch may have several files. So one small file names all others: the **manifest**. Readers read the files that it names, and no
-# others. This sink writes a file with its rows. Then it writes the manifest anew, in its place.
+# others. This sink writes a file with its rows. Then it overwrites the manifest.
 
 
 # %%
@@ -122,7 +122,7 @@ lab.answer(
 #
 # So the manifest comes last. Its rename is the COMMIT of the batch, and its names are the marker: a batch that is named is done. Say that a kill comes
 # between the second file and the third. A reader of the manifest finds nothing of the batch until it has come again, but a reader that lists the folder
-# finds two files of three. So the guarantee is one of the sink and its readers together.
+# finds two files of three. So sink and readers give the guarantee only together.
 #
 # The names matter, too. A name made of query, batch and number is written over when the batch comes again; one with a random part never is, so
 # each kill leaves its files behind. *Nothing is left over* is therefore a check of its own for a folder: cleaning up belongs to the sink. What a manifest names
@@ -131,8 +131,7 @@ lab.answer(
 # ## A repair that dies, too
 #
 # Staging is of use for a table, too, where a batch is too large to be sent within one transaction. This sink puts its rows into a
-# table that nobody reads, one by one. One transaction brings them from there into `orders`. A call that finds `begun`
-# cleans up first.
+# table that nobody reads, one by one. One transaction brings them from there into `orders`. If `begun` has a row, the call cleans up.
 
 
 # %%
@@ -172,26 +171,21 @@ assert repaired["an older checkpoint"]
 assert repaired["a second query"]
 
 # %% [markdown]
-# No single kill does any harm, and two do. The first comes while rows are staged. The next call deletes `begun`, and is killed
-# before it deletes the staged rows. The third call finds no `begun`, so it stages all rows beside the old ones. Real Spark takes both kills in one name, before
-# line 14, which moves the rows, and then before line 9, which deletes the staged ones (a minute, in a new cell):
+# No single kill does any harm, but two do. The first comes while rows are staged. The next call deletes `begun`, and is killed
+# before it deletes the staged rows. The third call finds no `begun`, so it stages all rows beside the old ones. On real Spark one string names both kills: before line 14, which moves the rows, then before line 9, which deletes the staged ones (a minute, in a new cell):
 #
 # ```python
 # lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=["my_repair.py:14 then my_repair.py:9"], batches=1)
 # ```
 #
-# A repair may be killed, too, and then begins again. So each of its steps may come twice, and what says that there is something to do is removed last: here
-# `staged` first, then `begun`. Then every kill leaves a state from which the same steps begin again. The same holds for a function `recover(checkpoint)` beside
-# the sink, which `labkit crashtest` calls before the job starts again, and kills in it.
+# A repair may be killed, too, and then begins again. So each of its steps may come twice, and the sign that there is work to do must go last. In this sink that is `begun`, which must be deleted after `staged`. Then every kill leaves a state from which the same steps begin again. The same holds for a function `recover(checkpoint)` beside the sink: `labkit crashtest` calls it before a restart, and kills the job in it, too.
 #
 # ## A writer that comes back
 #
 # A driver hangs, and somebody starts a second one. From outside, a stopped process and a dead one look alike. A killed
 # writer never writes again, so no kill shows what comes now: the first one goes on, at the place where it was stopped.
 #
-# What helps is an epoch: a number that grows with every writer. Whoever starts a writer gives it the next one, and the writer puts it into
-# the store. A writer that finds a larger one there is fenced: it may write nothing any more, and the sink tells it so. This sink looks first
-# whether somebody newer was there.
+# What helps is an epoch: a number that grows with every writer. Each writer gets the next one when it starts, for example from a counter in the same store, and writes it into the store with its rows. A writer that finds a larger one there is fenced: it may write nothing any more, and the sink tells it so. This sink first checks for somebody newer.
 #
 # The older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
 # larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT).
@@ -234,14 +228,13 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 
 # %% [markdown]
 # Every kill goes well, and a stopped writer does not. That is the gap between marker and rows once more: what was true at the look need not be true at the write.
-# At nine of the eleven places the rows are right, although nobody is kept out. So one place shows little: a test must stop the writer at every place, let it go on with its next
+# At nine of the eleven places the rows are right all the same. Only the first three end in `"fenced"`. At the next one the older writer still finds the marker of the newer one. After
+# its first INSERT it holds SQLite's lock, so the newer one gets *database is locked*, and comes again when the older one has committed. So one place shows little: a test must stop the writer at every place, let it go on with its next
 # batch, and ask what it was told, `"fenced"` or `"written"`.
 #
-# With a plain BEGIN before the look, rows never come twice. In SQLite the look then keeps a lock for readers (or, with a write-ahead
-# log, a snapshot), and one of the two writers gets *database is locked* at its INSERT or COMMIT. But it does not learn why, and
+# With a plain BEGIN before the look, rows never come twice. In SQLite the look then holds a read lock (or, with a write-ahead log, a snapshot), and one of the two writers gets *database is locked* at its INSERT or COMMIT. But it does not learn why, and
 # nobody tells it `"fenced"`. `BEGIN IMMEDIATE` takes the lock for writers before the look, so the second one waits, and then sees what is true. The newer writer stores
-# its epoch in the same way, in its first transaction and before it does anything else, whether it has rows to write or not. Also before it cleans up: what nobody names yet may
-# belong to a writer that is only stopped.
+# its epoch in the same way, in its first transaction and before it does anything else, whether it has rows to write or not. It cleans up only after that: what nobody names may be a stopped writer's, not a dead one's.
 #
 # Why is a lock alone not enough? The lock of a stopped process stays, and everybody waits. If it is taken away after some time, the stopped writer does not
 # know, and goes on. The epoch is for that case: the store itself compares it, in the transaction of the rows.
@@ -288,8 +281,7 @@ with TemporaryDirectory() as name:
 # %% [markdown]
 # With `rename` the older manifest replaces the newer one, whose rows are lost. With `link` the file system refuses the older writer. It must read
 # manifest 8 before it may try again, and finds there that its batch is done, and by a newer epoch. Delta's log works like this
-# (`_delta_log/N.json`), so Delta demands of a store that only one writer can create a name. S3 can since 2024 (`If-None-Match`). Where no store can, one
-# process does all renames, and that process must never be there twice. (A reviewer of delta-rs, on the plain rename: "it is not safe to use for delta commits",
+# (`_delta_log/N.json`), so Delta demands of a store that only one writer can create a name. S3 can since 2024 (`If-None-Match`). Where the store cannot, one process does all renames, and it must never exist twice. (A reviewer of delta-rs, on the plain rename: "it is not safe to use for delta commits",
 # [#1868](https://github.com/delta-io/delta-rs/pull/1868).)
 #
 # **Your turn.** Write a folder that survives, and a sink that two writers may use. A cell below `14b-folder` makes the whole
@@ -381,14 +373,14 @@ lab.check("14b-writers")
 # **3. The writer asks for the newest epoch just before its transaction. Is that enough?**
 #
 # <details><summary>a) Yes, if it asks each time.</summary>It may be stopped between the answer and the transaction.</details>
-# <details><summary>b) No, it has to ask within it, behind the lock.</summary>Yes. Then nobody raises the epoch until it has written.</details>
+# <details><summary>b) No, it must ask inside, once it has the lock.</summary>Yes. Then nobody raises the epoch until it has written.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
 # | here | Flink | Spark | Kafka |
 # |---|---|---|---|
 # | stage, then rename | `FileSink`: in-progress, pending, finished | file sink: `_spark_metadata` is its manifest | - |
-# | epoch | - | - | `transactional.id` and its producer epoch |
+# | epoch | for messages between its own processes: `JobMasterId` | - | `transactional.id` and its producer epoch |
 #
 # ## On Monday
 #

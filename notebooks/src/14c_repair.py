@@ -16,10 +16,10 @@
 # You will be able to
 #
 # - say which signs of health prove nothing, and where to look first after a restart;
-# - find lost, doubled and superfluous rows, range by range;
+# - find lost, doubled and unexplained rows, range by range;
 # - repair a table with a program that may be killed itself, and prove it by a check that was red before.
 #
-# The jobs are real Spark, and each kill is a real SIGKILL.
+# The jobs are real Spark, and each kill is a SIGKILL.
 
 # %%
 import json
@@ -48,7 +48,7 @@ with sqlite3.connect(shop / "orders.db") as table:
 # ## The night
 #
 # The input has 24 orders, numbered from 0, in six files. Each file becomes one batch: batch 2 has the orders 8 to 11. Order 17 is a test order.
-# To save transactions, somebody has let the sink collect the rows of two batches and write them together.
+# To save transactions, the sink collects the rows of two batches and writes them together.
 
 
 # %%
@@ -63,8 +63,7 @@ def write_batch(rows, number, collected, at):
 
 
 # %% [markdown]
-# Around it is an ordinary job. At each moment that `at` names, the process can be killed; before, it stores the
-# query's progress for a monitor.
+# Around it is an ordinary job. At each moment that `at` names, the job stores its progress for a monitor, and can then be killed.
 
 # %%
 START = """
@@ -117,7 +116,7 @@ for kill, condition in KILLS.items():
     night.append({"exit code": code, **logs})
 
 # %% [markdown]
-# In the morning we read the input without the job. What version 2 makes of it goes into a table `input`: so should `orders` be.
+# In the morning we read the input without the job. What version 2 makes of it goes into a table `input`; `orders` should match.
 
 # %%
 files = lab.spark().read.schema("id INT, item STRING, amount INT").csv(str(shop / "orders"))
@@ -168,7 +167,7 @@ night[:2]
 #  {'exit code': -9, 'offsets': 5, 'commits': 4}]
 
 # %% [markdown]
-# The newest one, batch 3 and later batch 4, was planned and not finished, so it ran again: its rows may be there twice. The checkpoint is silent about
+# The newest batch (3, and later 4) was planned and not finished, so it ran again: its rows may be there twice. The checkpoint is silent about
 # batch 2, which counted as finished. The next commit removes this trace, so look before you restart a job.
 #
 # The other trace stays. The progress of a query has a `runId`, which is new at each start. These are batch and `numInputRows`, by start:
@@ -243,13 +242,11 @@ assert differing(table) == [8, 16]
 assert (missing, doubled, unexplained) == ([8, 9, 10, 11], [16, 18, 19], [17])
 
 # %% [markdown]
-# Four orders are missing and three are there twice. Order 17 was right before version 2, and is a *ghost* now ([11](11_side_effects.ipynb)): nothing in
-# the input explains it. In the range of all 24, four rows too few and four too many leave the count as it was, and the same can happen in a small range. The number of different
-# ids shows it. (A wrong item shows in none of the three. For that, sum a checksum of each row.)
+# Four orders are missing and three are there twice. Order 17 was right before version 2, and is a *ghost* now ([11](11_side_effects.ipynb)): today's version makes it no more, so it is *unexplained*. In the range of all 24, four rows too few and four too many leave the count as it was, and the same can happen in a small range. The number of different ids shows a doubled row. If one order is lost and a ghost is there, only the sum differs. (A wrong item shows in none of the three. For that, sum a checksum of each row.)
 #
 # ## Three repairs
 #
-# First mend the sink: [11](11_side_effects.ipynb) has one with rows and marker in one transaction. Each repair below gets the rows of a
+# First stop the job, which could spoil a repaired range, and mend the sink: [11](11_side_effects.ipynb) has one with rows and marker in one transaction. Each repair below gets the rows of a
 # **replay**: the input of the damaged range, read again and computed by today's version. `at` names a moment, as in the job. A table `repairs` has a marker for each range that is done.
 
 
@@ -366,12 +363,12 @@ assert damages.pop("with_marker, append") == [16]
 assert not any(damages.values())
 
 # %% [markdown]
-# In steps, *append* has doubled the range that it had repaired. With a marker it brings each lost row back once, but doubled rows it cannot repair. In steps, *delete_and_replay* is right in the end, but until somebody starts it again, readers find no order from 16 to 19.
+# In steps, *append* has doubled the range that it had repaired. With a marker it brings each lost row back once, but cannot repair doubled rows. In steps, *delete_and_replay* is right in the end, but until somebody starts it again, readers find no order from 16 to 19.
 # With a marker, they find the old rows or the right ones, and a second start skips what is done. Such a repair is idempotent: however often it runs, the table is the same.
 #
 # ## Who has read it meanwhile?
 #
-# At 6:00, before the repair, another job had copied the orders into a table `report`. We look at it after the repair, and once more when the ranges of the markers have been copied anew:
+# At 6:00, before the repair, another job had copied the orders into a table `report`. We look at it after the repair, and again when it has a new copy of the repaired ranges:
 
 # %% tags=["nbval-check-output"]
 whole = results["with_marker, delete_and_replay"]
@@ -388,11 +385,11 @@ print("report:", differing(whole, "report"))
 
 # %% [markdown]
 # Nobody tells a copy that its source has changed. So a repair must travel: each copy needs the same
-# ranges again, and the markers are the list of them. A mail that has been sent no repair takes back ([11](11_side_effects.ipynb)).
+# ranges again, and the markers are the list of them. No repair takes back a mail that was sent ([11](11_side_effects.ipynb)).
 #
 # ## The proof
 #
-# The proof is a check that reads input and table, knows nothing of the repair's list, and was **red** before. Here it judges the copy of the damaged table and two repaired ones:
+# The proof is a check that reads input and table, knows nothing of the repair's list, and was **red** before. Here it judges the damaged table and two repaired ones:
 
 # %% tags=["nbval-check-output"]
 results = {"this morning": table, "upsert": results["upsert"], "the repair": whole}
@@ -405,7 +402,7 @@ for name, result in results.items():
 # the repair damaged: [] rows: 23
 
 # %% [markdown]
-# The number of rows would have passed the damaged table. Green means that the table is what *today's* version makes of *today's* input, and not that the input is complete.
+# By row count, the damaged table would have passed. Green means that rows, ids and amounts of each range are those that *today's* version makes of *today's* input. With a checksum it covers the items, too, but never says whether the input is complete.
 #
 # The same program over a longer range is a **backfill**: it computes old ranges anew because the version has changed.
 
@@ -472,7 +469,7 @@ lab.check("14c-damaged")
 # ## On Monday
 #
 # - Store the progress of each query. Alert on a new `runId`, and check the batches on both sides of it.
-# - Compare finished ranges every day: rows, different ids, a checksum. See the check red once.
+# - Compare finished ranges every day: rows, different ids, a checksum. See it fail once.
 # - Write the repair before you need it, and kill it in a test.
 # - Note who copies each table, and how long its input is kept: what is deleted there cannot be replayed.
 #

@@ -1,7 +1,7 @@
 """Read a topic as an outside reader does, at each isolation level, in the order of the log.
 
 A reader at read_committed receives records of committed transactions up to the last stable offset, which is where the
-first open transaction begins: later committed records wait. A reader at read_uncommitted, the default of every client,
+first open transaction begins: later committed records wait. A reader at read_uncommitted, the default of Java clients,
 also receives the records of open and aborted transactions, until retention or compaction removes their segment.
 """
 

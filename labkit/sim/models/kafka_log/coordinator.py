@@ -5,8 +5,8 @@ partition after the other, and the coordinator answers EndTxn before it writes t
 TransactionCoordinator). Version 1 keeps one epoch for all transactions of a producer; version 2 raises it at
 the end of each transaction (KIP-890).
 
-A reader at read_uncommitted (Kafka's default) gets every record up to the end. One at read_committed gets no
-record from the last stable offset on, and none of an aborted transaction.
+A reader at read_uncommitted (the default of Java clients) gets every record up to the end. One at read_committed gets
+no record from the last stable offset on, and none of an aborted transaction.
 """
 
 from typing import NamedTuple
