@@ -51,6 +51,10 @@ BATCHES = ("world-hello", "stream-table", "spark-spark")
 """Inputs of two words."""
 
 
+_DRAWN_AS = {"10b-prefix": "10-prefix"}
+"""The old names of exercises that moved and kept their hidden variants: a seed draws the same ones as before."""
+
+
 class Chance(Random):
     """A random generator with a method that draws one of its arguments; the caller gives the seed."""
 
@@ -68,7 +72,7 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
     exercise = find(exercise_name)
     if exercise.kind in (Kind.PREDICT, Kind.EXPLAIN):
         return list(exercise.public)
-    return list(_DRAW[exercise_name](Chance(f"{exercise_name} {seed}")))
+    return list(_DRAW[exercise_name](Chance(f"{_DRAWN_AS.get(exercise_name, exercise_name)} {seed}")))
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
@@ -762,7 +766,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "09d-relay": _relay,
     "10-messages": _messages,
     "10-apply": _apply,
-    "10-prefix": _prefix,
+    "10b-prefix": _prefix,
     "11-price": _prices,
     "11-call": _calls,
     "11b-runner": _runner,

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does exactly-once not cover?
 #
-# > **Ticket 16** (invented). *From support:* "Each order is in your table once, we have checked. But since Tuesday's
+# > **Ticket 17** (invented). *From support:* "Each order is in your table once, we have checked. But since Tuesday's
 # > restart customers complain about their mails. Your sink has a certificate."
 #
 # A shop confirms every order by a mail. Its sink is exactly-once: each row counts once. The job dies, and starts again.
@@ -462,7 +462,7 @@ lab.check("11-call")
 #
 # ## Closing the ticket
 #
-# > **Ticket 16, closed.** The certificate speaks of rows. The mail goes out while the code runs, and the code ran
+# > **Ticket 17, closed.** The certificate speaks of rows. The mail goes out while the code runs, and the code ran
 # > twice; between the runs somebody had edited the price. The sink now writes each mail as a row, in the transaction of
 # > its order, and a small program sends them with a key that the mail provider remembers. Prices are looked up by the
 # > time of the order.

@@ -7,7 +7,7 @@
 # %% [markdown]
 # # Was the mail sent twice?
 #
-# > **Ticket 17** (invented). *From a customer:* "I paid twice for one lamp, and have two mails about it." *From the agent's
+# > **Ticket 18** (invented). *From a customer:* "I paid twice for one lamp, and have two mails about it." *From the agent's
 # > journal:* "Run 7: parcel, voucher, charge, mail, each done once." *From the engineer on call:* "Out of memory on Monday; on Tuesday again, with the
 # > new version. The engine is *durable*: it repeats no step that is done. What do we tell her?"
 #
@@ -496,7 +496,7 @@ lab.check("11b-runner")
 #
 # ## Closing the ticket
 #
-# > **Ticket 17, closed.** On Monday the agent died after her charge. On Tuesday the new version took the noted charge for her voucher and charged again; then it died between her mail and its note,
+# > **Ticket 18, closed.** On Monday the agent died after her charge. On Tuesday the new version took the noted charge for her voucher and charged again; then it died between her mail and its note,
 # > and mailed again. She has her money back, and the voucher. Each step now sends a key of run and step, a step older than the provider's 24 hours waits for a person, and old runs end with the old version.
 #
 # Sources: DBOS on [workflow guarantees](https://docs.dbos.dev/python/tutorials/workflow-tutorial#workflow-guarantees) and [upgrading](https://docs.dbos.dev/python/tutorials/upgrading-workflows); Temporal on

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Where does each engine write down that it is done?
 #
-# > **Ticket 18** (invented). *For the architecture review:* three teams, one with Spark, one with Flink, one with a
+# > **Ticket 19** (invented). *For the architecture review:* three teams, one with Spark, one with Flink, one with a
 # > small Kafka program. Each has drawn a box and written *exactly-once* into it. The reviewer asks all three: "After a
 # > crash, where does your job read that a step is done?"
 #
@@ -462,7 +462,7 @@ lab.check("12-restart")
 #
 # ## Closing the ticket
 #
-# > **Ticket 18, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
+# > **Ticket 19, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
 # > Flink's comes before them, so the store must keep what is staged. The Kafka program's is in the transaction of the
 # > rows, so both must be in Kafka. Spark's went wrong when only the checkpoint was restored (we have not tried the other two), and only the store can refuse a stopped writer. The review asks each team whether theirs does.
 #

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What may you change before you start again?
 #
-# > **Ticket 19** (invented). *From finance, Wednesday:* "Small orders are missing from the report, but not all of them, and
+# > **Ticket 20** (invented). *From finance, Wednesday:* "Small orders are missing from the report, but not all of them, and
 # > one order is there twice." *From the release log, Tuesday 18:05:* "Both jobs: **only a filter**, and `max` for `sum`." *From
 # > the pager, 18:20:* "Second job rolled back, numbers still odd. The third one does not start."
 #
@@ -410,7 +410,7 @@ for part, given in started.items():
 #
 # ## Closing the ticket
 #
-# > **Ticket 19, closed.** The first job was killed in a batch, which has rows by both rules now; we repaired it by order id. The second took its old sums for
+# > **Ticket 20, closed.** The first job was killed in a batch, which has rows by both rules now; we repaired it by order id. The second took its old sums for
 # > maxima, and the rollback added to them; a new checkpoint rebuilt its table, which replaces by key. The third had one more source. Releases now run first on
 # > a copy of the checkpoint.
 #

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does the guarantee cost here, on this machine?
 #
-# > **Ticket 20** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
+# > **Ticket 21** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
 # > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every four seconds."
 # > The sink is exactly-once now.
 #
@@ -419,7 +419,7 @@ lab.check("13-best")
 #
 # ## Closing the ticket
 #
-# > **Ticket 20, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
+# > **Ticket 21, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
 # > alike: two seconds with an interval of four. The clerks waited for the open transaction, not for the interval: rows are
 # > now gathered, and written in one short transaction. The bill grows with the number of commits. An interval of eight
 # > seconds halves it, but the page lags four then. The shop, whose clerks wait no more, chose eight, and knows what a crash

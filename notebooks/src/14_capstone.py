@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Does *your* sink survive every crash?
 #
-# > **Ticket 21** (invented). *A pull request, by you:* "Sink for orders. I have killed it ten times by hand, and the
+# > **Ticket 22** (invented). *A pull request, by you:* "Sink for orders. I have killed it ten times by hand, and the
 # > table was right each time. Can we merge?"
 #
 # Ten kills at ten moments say little about all other moments. Here we kill a sink at every place under a simulated
@@ -471,7 +471,7 @@ lab.check("14-report")
 #
 # ## Closing the ticket
 #
-# > **Ticket 21, closed.** Approved with a page instead of a feeling: which places were tried, which were not, and under
+# > **Ticket 22, closed.** Approved with a page instead of a feeling: which places were tried, which were not, and under
 # > which conditions the table can be trusted. The ten kills by hand had all come at moments at which even the first
 # > version is right.
 #

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What if there is no COMMIT, and a second writer?
 #
-# > **Ticket 22** (invented). *From the data lake:* "Since last night some readers of `orders/` fail, and others see
+# > **Ticket 23** (invented). *From the data lake:* "Since last night some readers of `orders/` fail, and others see
 # > fewer orders than yesterday. Two jobs seem to have been at work." At 23:40 a driver had stopped answering, and
 # > somebody had started a second one.
 #
@@ -390,7 +390,7 @@ lab.check("14b-writers")
 #
 # ## Closing the ticket
 #
-# > **Ticket 22, closed.** The driver was stopped, not dead. It went on after the second one, and its list replaced the
+# > **Ticket 23, closed.** The driver was stopped, not dead. It went on after the second one, and its list replaced the
 # > newer one. The list is staged and renamed now, so nobody reads half of it, and each list has a number of its own
 # > that only one writer can create. A kill would never have shown this: a killed writer does not come back.
 #

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # How do you repair a table, and prove that it is whole?
 #
-# > **Ticket 23** (invented). *08:10, to the engineer on call:* "The orders job was restarted twice last night. Its dashboard is green, and
+# > **Ticket 24** (invented). *08:10, to the engineer on call:* "The orders job was restarted twice last night. Its dashboard is green, and
 # > finance closes the month at noon. Which rows are wrong, and when will the table be right?"
 #
 # {head}
@@ -475,7 +475,7 @@ lab.check("14c-damaged")
 #
 # ## Closing the ticket
 #
-# > **Ticket 23, closed.** Orders 8 to 11 were missing, 16, 18 and 19 were there twice, and the test order 17 should have been gone. The sink said *done* before it
+# > **Ticket 24, closed.** Orders 8 to 11 were missing, 16, 18 and 19 were there twice, and the test order 17 should have been gone. The sink said *done* before it
 # > had written, which is mended. The table is right since 9:40, the report since 10:00, and the check that was red runs every night now.
 #
 # Back: [14b, what if there is no COMMIT?](14b_files_and_writers.ipynb) and [11, what does exactly-once not cover?](11_side_effects.ipynb)

@@ -1,4 +1,4 @@
-"""The exercises of notebook 10: messages that announce a changed count, the receiver's table, and the batch query."""
+"""The exercises of notebooks 10 and 10b: messages of a changed count, the receiver's table, and the batch query."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -252,7 +252,7 @@ JUDGES = {
         variant("any three rows", tables={"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),
         variant("a word that ends in a digit", tables={"words": ("a", "a1"), "counts": (1, 11), "rows": 2}),
     ),
-    "10-prefix": by(
+    "10b-prefix": by(
         WATCH.judge,
         variant("nothing fails", good=(("retract stream", QUIET), ("upsert stream, the receiver dies", UPSERT))),
         variant(

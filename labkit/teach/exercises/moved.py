@@ -10,6 +10,7 @@ MOVED: dict[str, str] = {
     "09-timeout": "09b-timeout",
     "09c-demands": "09b-demands",
     "09c-early": "08-early",
+    "10-prefix": "10b-prefix",
     "14-folder": "14b-folder",
     "14-writers": "14b-writers",
 }
