@@ -21,7 +21,7 @@
 #
 # - say which changes Spark refuses, and which it takes silently and wrongly,
 # - find the settings of a checkpoint that win over yours,
-# - plan a release, a new checkpoint and a rollback.
+# - review a release, and plan a rollback.
 
 # %%
 from labkit import lab
@@ -217,7 +217,7 @@ print("sum, after count:", *start(total(orders(pens)), shop / "counts"))
 # sum, after count: STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE
 
 # %% [markdown]
-# A count fits into the place of a sum, which may be null, but not the other way round. Do not reason about it: try the release on a copy of the checkpoint.
+# A count fits into the place of a sum, which may be null, but not the other way round.
 #
 # ## Back to the old version
 #
@@ -284,7 +284,7 @@ for name, query in {
 # a misspelt option: [(6,), (7,)]
 
 # %% [markdown]
-# The number of sources is fixed, because offsets belong to them by their place in the query. (Spark 4.2 has names for sources, off by default; not tried here.)
+# The number of sources is fixed, because offsets belong to them by their place in the query.
 # The other folder fails by chance, since the file source keeps a list of paths; the guide calls the result "unpredictable". The misspelt option is ignored: one batch has both files.
 #
 # Now a file sink. The table holds order 5. Order 6 arrives, and the release begins with a **new checkpoint** and the old table. Then order 7 arrives, and the job runs once more.
@@ -366,7 +366,7 @@ for part, given in started.items():
 #
 # | the release changes | what happens | do |
 # |---|---|---|
-# | a filter, a map, your sink's function | continues, by two rules | stop between two batches; note the batch number |
+# | a filter, a map, your sink's function | continues, by two rules | stop between two batches; with state, new checkpoint |
 # | aggregates or keys, with the same types | **continues wrongly** | new checkpoint |
 # | their types; operators with state | refused | new checkpoint |
 # | shuffle partitions, state store | continues with the old values | new checkpoint |
@@ -375,6 +375,60 @@ for part, given in started.items():
 # | the file sink's table *or* checkpoint | continues wrongly | change both, and copy old rows yourself |
 # | nothing but the version, backwards | continues from the state that it finds | keep the copy from before |
 #
+# A new checkpoint may fill the old table only if the sink recognises records and the new version writes every row of the old one. Otherwise fill an
+# empty table: a **backfill**.
+
+
+# %% tags=["exercise"]
+# exercise 12b-review
+def review(old, new, sink, unfinished):
+    """What happens at the start, and what to do: [start, todo]."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 12b-review
+def review(old, new, sink, unfinished):
+    """What happens at the start, and what to do: [start, todo]."""
+
+    # One function for the start. What to do is the first change of the plan with which the start is right.
+    keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
+
+    def differ(columns, place):
+        before, after = columns
+        return [column[place] for column in before] != [column[place] for column in after]
+
+    def start(checkpoint, table, unfinished):
+        filtered = old["filter"] != new["filter"]
+        if checkpoint != old["checkpoint"]:
+            refilled = sink == "keys" and not filtered and old["keys"] == new["keys"]
+            return "right" if table != old["table"] or refilled else "wrong"
+        if old["sources"] != new["sources"] or differ(keys, 1) or differ(values, 1):
+            return "refused"
+        if any(column[2] and not old["values"][place][2] for place, column in enumerate(new["values"])):
+            return "refused"
+        two_rules = filtered and (old["values"] or (unfinished and sink != "batches"))
+        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules:
+            return "wrong"
+        return "right" if old["settings"] == new["settings"] else "ignored"
+
+    planned, todo = start(new["checkpoint"], new["table"], unfinished), "backfill"
+    if planned == "right":
+        todo = "deploy"
+    elif start(new["checkpoint"], new["table"], unfinished=False) == "right":
+        todo = "drain"
+    elif start(None, new["table"], unfinished) == "right":
+        todo = "new checkpoint"
+    return [planned, todo]
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("12b-review")
+
+# %% [raw] tags=["expected"]
+# 12b-review: not attempted (4 points); lab.hint("12b-review") gives a hint.
+
+# %% [markdown]
 # ## Check yourself
 #
 # **1. A release replaces `sum("price")` by `sum("weight")`, both BIGINT, by the same key. What happens at the start?**

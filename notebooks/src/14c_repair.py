@@ -404,7 +404,7 @@ for name, result in results.items():
 # %% [markdown]
 # By row count, the damaged table would have passed. Green means that rows, ids and amounts of each range are those that *today's* version makes of *today's* input. With a checksum it covers the items, too, but never says whether the input is complete.
 #
-# The same program over a longer range is a **backfill**: it computes old ranges anew because the version has changed.
+# The same program over a longer range is a *backfill* ([12b](12b_changes.ipynb)): it computes old ranges anew because the version has changed.
 
 
 # %% tags=["exercise"]
