@@ -186,7 +186,7 @@ priced["idempotent"]
 # An old price ends in 0 and a new one in 1. In *wal, commit-then-log* the book costs 20 *and* 21: two executions, two
 # prices. In the other *wal* it appears twice at 20: one price, copied twice. The card shows how the old prices in the
 # table turned into new ones, one row after the other. So the sink *idempotent* is idempotent only if the batch gives
-# the same rows again. A batch that does so whenever it runs is **deterministic**. *batch_marker* hides such a difference: it shows one execution only. But each customer now has two mails, with two prices.
+# the same rows again. A batch that does so whenever it runs is **deterministic**. *batch_marker* hides differences: it shows one execution only. But each customer now has two mails, with two prices.
 #
 # What *batch_marker* does need is that a number always stands for the same *records* ([06](06_sinks.ipynb)). A job that keeps state
 # is a harder case, and not run here: its table may show the first execution, while the next batch goes on from the state of the second.
@@ -239,7 +239,7 @@ len({row["uuid()"] for rows in ran for row in rows})
 # Two kinds of columns are the same in both runs: those that come from the record (the value and its hash), and
 # `current_timestamp()`, because Spark writes the time of the batch into `offsets/0`. Python's clock is read again, and
 # random values are drawn again. So there are six keys for three orders: a sink that upserts by such a key replaces
-# nothing, and the three rows of the dead driver stay for ever, as *ghosts*: rows that no execution of the batch makes any more.
+# nothing, and the three rows of the dead driver stay for ever, as *ghosts*: rows that no execution makes any more.
 #
 # > **Found in the wild.** Spark's documentation once told sinks to recognise rows by partition and batch number. A change of 2019 took that back: "Spark
 # > doesn't guarantee same output for (partitionId, epochId) on failure" ([apache/spark#25407](https://github.com/apache/spark/pull/25407)).
@@ -442,7 +442,7 @@ lab.check("11-call")
 # **2. The dead letter is written into a file, and the rows into a database. What can happen?**
 #
 # <details><summary>a) Nothing, both are on disk.</summary>A crash between the two leaves one without the other.</details>
-# <details><summary>b) The letter comes twice, or not at all.</summary>Yes: a letter written first is written again; one written after the marker is missing for ever.</details>
+# <details><summary>b) The letter comes twice, or not at all.</summary>Yes: a letter written first is written again; one written after the marker is lost.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
