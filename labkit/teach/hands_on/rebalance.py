@@ -17,8 +17,6 @@ from typing import Any
 
 import msgspec
 import psycopg
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
 from psycopg import sql
 
 from labkit.core.arguments import takes
@@ -27,6 +25,7 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.host.processes.own_python import own_python
 from labkit.host.servers.postgres_connection import connect
+from labkit.stores.kafka.member import fill, least_session
 from labkit.stores.kafka.topic import Group
 from labkit.teach.hands_on.kafka import Topic, kafka
 from labkit.teach.hands_on.postgres import postgres
@@ -75,7 +74,7 @@ def rebalance(
     if len({name for name, _ in runs}) < len(runs):
         raise InvalidInput("lab.rebalance(): two programs have the same name; give each function its own.")
     database, broker = postgres(), kafka()
-    session, (fault, moment) = max(SESSION, _least_session(broker.address)), chosen[0]
+    session, (fault, moment) = max(SESSION, least_session(broker.address)), chosen[0]
     tasks, topics = list[Task](), list[Topic]()
     for number, (_, argument) in enumerate(runs):
         program, source = sources[0] if each else sources[number]
@@ -92,15 +91,6 @@ def rebalance(
     return {name: _outcome(name, task, topic, ended) for (name, _), task, topic, ended in found}
 
 
-def _least_session(address: str) -> int:
-    """Return the least session timeout that the broker allows, in milliseconds."""
-    with closing(KafkaAdminClient(bootstrap_servers=address)) as admin:
-        brokers = [str(broker["broker_id"]) for broker in admin.describe_cluster()["brokers"]]
-        resource = ConfigResource(ConfigResourceType.BROKER, brokers[0])
-        settings = admin.describe_configs([resource], config_filter="all")["broker"][brokers[0]]
-    return int(settings["group.min.session.timeout.ms"]["value"])
-
-
 def _prepare(task: Task) -> None:
     """Create the tables of a task, and write its orders into its topic."""
     with closing(connect(task.postgres)) as connection:
@@ -108,10 +98,7 @@ def _prepare(task: Task) -> None:
     with closing(connected(task)) as connection:
         for statement in TABLES:
             connection.execute(statement.encode())
-    with closing(KafkaProducer(bootstrap_servers=task.broker, acks="all")) as producer:
-        for order in range(ORDERS):
-            producer.send(task.topic, f"order {order}".encode())
-        producer.flush()
+    fill(task.broker, task.topic, (f"order {order}" for order in range(ORDERS)))
 
 
 def _carried_out(tasks: Sequence[Task]) -> list[Ended]:

@@ -18,17 +18,13 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaTimeoutError
 from psycopg import sql
 
 from labkit.host.servers.postgres_connection import Connection, connect
-from labkit.stores.kafka.reader import PARTITION
+from labkit.stores.kafka.member import Member
 
 PATIENCE = 90.0
 """The number of seconds that all consumers together may take."""
-ANSWER = 10_000
-"""The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
 NEVER = "never"
 """The problem of a run in which the first consumer ended without an error and without passing its moment."""
 BATCH = 3
@@ -83,8 +79,7 @@ class Worker:
 
     def __init__(self, task: Task, name: str, at: Callable[[str], None]) -> None:
         self.name, self._task, self._at = name, task, at
-        self._partition = TopicPartition(task.topic, PARTITION)
-        self._consumer: Any = None
+        self._member: Member | None = None
         self.generation = -1
         """The group's generation in which the last records were polled."""
         self.db = connected(task)
@@ -96,32 +91,28 @@ class Worker:
             "enable_auto_commit": False, "session_timeout_ms": self._task.session,
             "max_poll_interval_ms": self._task.session + 1_000, "heartbeat_interval_ms": self._task.session // 6,
         }  # fmt: skip
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=self._task.broker, group_id=self._task.group, client_id=self.name,
-            auto_offset_reset="earliest", max_poll_records=BATCH, **{**chosen, **settings},
+        self._member = Member(
+            self._task.broker, self._task.topic, self._task.group, client_id=self.name, max_poll_records=BATCH,
+            **{**chosen, **settings},
         )  # fmt: skip
-        self._consumer.subscribe([self._task.topic])
 
     def poll(self) -> list[int]:
         """Return the numbers of the next orders, at most three, and an empty list if this member has read all."""
+        member = self._joined()
         while True:
-            found = self._consumer.poll(timeout_ms=200)
-            orders = [record.offset for records in found.values() for record in records]
-            if orders:
-                self.generation = self._consumer.group_metadata().generation_id
+            if orders := member.poll():
+                self.generation = member.generation
                 self._at(f"polled {orders[0]}")
                 return orders
-            with suppress(KafkaTimeoutError):  # its position is not known yet
-                mine = self._partition in self._consumer.assignment()
-                if mine and (self._consumer.position(self._partition, timeout_ms=1_000) or 0) >= self._task.records:
-                    return []
+            if member.has_read(self._task.records):
+                return []
 
     def commit(self) -> None:
         """Commit the offset after the polled orders for the group, and wait for Kafka's answer.
 
         Raises `CommitFailedError` if this consumer is no member of the group's generation any more.
         """
-        self._consumer.commit(timeout_ms=ANSWER)
+        self._joined().commit()
 
     def charge(self, order: int) -> None:
         """Charge the customer of an order: insert a row into the table `charges`."""
@@ -134,9 +125,14 @@ class Worker:
 
     def close(self) -> None:
         """Leave the group, with a last commit if auto commit is on, and close the database's connection."""
-        if self._consumer is not None:
-            self._consumer.close(timeout_ms=ANSWER)
+        if self._member is not None:
+            self._member.close()
         self.db.close()
+
+    def _joined(self) -> Member:
+        if self._member is None:
+            raise RuntimeError("call worker.join() first")
+        return self._member
 
 
 def connected(task: Task) -> Connection:

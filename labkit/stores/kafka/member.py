@@ -1,0 +1,73 @@
+"""Be a member of a Kafka consumer group whose topic has one partition, and prepare such a topic for an experiment."""
+
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaTimeoutError
+
+from labkit.stores.kafka.reader import PARTITION
+
+ANSWER = 10_000
+"""The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
+
+
+class Member:
+    """A consumer that has subscribed to a topic as a member of a group.
+
+    `settings` are those of kafka-python's `KafkaConsumer`.
+    """
+
+    def __init__(self, broker: str, topic: str, group: str, **settings: Any) -> None:
+        self._partition = TopicPartition(topic, PARTITION)
+        self._consumer: Any = KafkaConsumer(
+            bootstrap_servers=broker, group_id=group, auto_offset_reset="earliest", **settings
+        )
+        self._consumer.subscribe([topic])
+
+    def poll(self) -> list[int]:
+        """Return the offsets of the next records; an empty list if none came within 0.2 s."""
+        found = self._consumer.poll(timeout_ms=200)
+        return [record.offset for records in found.values() for record in records]
+
+    def has_read(self, records: int) -> bool:
+        """Return whether this member is assigned the partition and has read its first `records` records."""
+        with suppress(KafkaTimeoutError):  # its position is not known yet
+            mine = self._partition in self._consumer.assignment()
+            return mine and (self._consumer.position(self._partition, timeout_ms=1_000) or 0) >= records
+        return False
+
+    @property
+    def generation(self) -> int:
+        """The group's generation of which this consumer believes to be a member."""
+        return int(self._consumer.group_metadata().generation_id)
+
+    def commit(self) -> None:
+        """Commit the offset after the polled records, and wait for Kafka's answer.
+
+        Raises `CommitFailedError` if this consumer is no member of the group's generation any more.
+        """
+        self._consumer.commit(timeout_ms=ANSWER)
+
+    def close(self) -> None:
+        """Leave the group, with a last commit if auto commit is on."""
+        self._consumer.close(timeout_ms=ANSWER)
+
+
+def least_session(broker: str) -> int:
+    """Return the least session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds."""
+    with closing(KafkaAdminClient(bootstrap_servers=broker)) as admin:
+        brokers = [str(each["broker_id"]) for each in admin.describe_cluster()["brokers"]]
+        resource = ConfigResource(ConfigResourceType.BROKER, brokers[0])
+        settings = admin.describe_configs([resource], config_filter="all")["broker"][brokers[0]]
+    return int(settings["group.min.session.timeout.ms"]["value"])
+
+
+def fill(broker: str, topic: str, values: Iterable[str]) -> None:
+    """Write a record for each text into a topic, and wait until all replicas have them."""
+    with closing(KafkaProducer(bootstrap_servers=broker, acks="all")) as producer:
+        for value in values:
+            producer.send(topic, value.encode())
+        producer.flush()
