@@ -605,7 +605,8 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     yield from _systems(c, good, bad)
     for words in (c.pick(*WORDS), "hello-world"):
         yield _assembled({"words": words}, others=("other",), counts=(0, 1, 2), rows=2, twice=True)
-    many = [*MANY_WORDS, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
+    # With so many of one word, an answer that confuses upper and lower case counts wrongly, whatever is drawn.
+    many = [*MANY_WORDS, *["Hello"] * 3, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
     yield _assembled({"words": "hello"}, "many words", input="-".join(c.sample(many, len(many))), near=True)
 
 
