@@ -37,7 +37,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`: how many submissions came to which end, and how it graded.
+    """The result of one `labkit grade`: counts of submissions, the seed, the time, and the level of isolation.
 
     `graded` is the number of submissions that were graded now, `unread` the number of those that could not be read.
     """

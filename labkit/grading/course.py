@@ -56,8 +56,9 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """Return the course that a Python file defines; if `file` is None, labkit's own course. Raises `InvalidInput`
-    for a bad file.
+    """Return the course that a Python file defines; without a file, labkit's own.
+
+    Raises `InvalidInput` for a bad file.
     """
     return _own() if file is None else _of_file(file)
 

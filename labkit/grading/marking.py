@@ -93,9 +93,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Change the result `item` so that a person grades a free-text answer which has no text, but an edited cell.
+    """Let a person grade a free-text exercise for which the run found no text, although the learner edited its cell.
 
-    `cell` is that cell's source. The points become unknown, because only a person sees whether it has an answer.
+    `item` is the result to change, and `cell` the source of that cell. The points become unknown, because only a person
+    sees whether the cell has an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return

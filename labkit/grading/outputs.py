@@ -78,7 +78,7 @@ def _locked(out: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InvalidInput(
-                f"{out}: another labkit grade is writing to this folder; wait until it ends, or name another --out."
+                f"{out}: another `labkit grade` is writing to this folder; wait until it ends, or name another --out."
             ) from None
         yield
     finally:
@@ -179,8 +179,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the records that say that a student handed in no notebook of the course, if the student has done so
-    since.
-    """
+    """Delete each record that a student handed in no notebook of the course, if `submissions` now has one."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a download that follow from all its file names together, such as a word that begins each name."""
+    """Facts about a download that follow from all its file names together, such as a word with which each begins."""
 
     shaped: bool = False
     """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
@@ -215,7 +215,7 @@ def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | No
 
 
 def plain_origin(name: str) -> Origin:
-    """Return an owner for a file that no learning platform named: the student has exactly this name."""
+    """Return the owner of a file that no learning platform has named: a student called exactly `name`."""
     return Origin(text(name), shown(name))
 
 

@@ -41,7 +41,8 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Read the instructor's settings from the files that `chosen` names: roster, points by hand, requests and rules.
 
-    Points in the output folder are read before those in named files, which replace them. Raises `InvalidInput`.
+    Points in the output folder are read before those in named files, which replace them. Raises `InvalidInput` for
+    an unusable file.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

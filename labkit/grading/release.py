@@ -60,12 +60,12 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
 def _refuse(folder: Path) -> None:
     if not (ROOT / "notebooks" / "src").is_dir():
         raise ServiceUnavailable(
-            "labkit release: the sources of the notebooks are missing; run it in a checkout of the repository."
+            "`labkit release`: the sources of the notebooks are missing; run it in a checkout of the repository."
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: the folder is not empty; name a new one.")
     if folder.absolute().is_relative_to(PACKAGE):
-        raise InvalidInput(f"{folder}: the folder is inside the package; name one elsewhere.")
+        raise InvalidInput(f"{folder}: the folder is inside labkit's own package; name one elsewhere.")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -107,7 +107,7 @@ def _build_tool() -> ModuleType:
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
         raise ServiceUnavailable(
-            f"{path}: the tool that builds the notebooks is missing; run labkit release in a checkout of the "
+            f"{path}: the tool that builds the notebooks is missing; run `labkit release` in a checkout of the "
             "repository."
         )
     module = importlib.util.module_from_spec(spec)
@@ -117,7 +117,7 @@ def _build_tool() -> ModuleType:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ServiceUnavailable(
-            f"labkit release needs the development packages ({error}); run `make install`."
+            f"`labkit release` needs the development packages ({error}); run `make install`."
         ) from None
     finally:
         sys.path.remove(str(path.parent))

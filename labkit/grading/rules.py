@@ -121,7 +121,7 @@ def _assignment(
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         problem = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
-        raise InvalidInput(f"{name}: [assignment] {problem}; its keys are {', '.join(_ASSIGNMENT)}.")
+        raise InvalidInput(f"{name}: [assignment] {problem}; the possible keys are {', '.join(_ASSIGNMENT)}.")
     title, deadline = section.get("title", ""), section.get("deadline")
     if not isinstance(title, str):
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
@@ -136,8 +136,8 @@ def _assignment(
     _check_exercises(dict.fromkeys(exercises), name, course)
     if asked and (surplus := [each for each in exercises if each not in asked]):
         raise InvalidInput(
-            f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; add its notebook, or remove the key "
-            "`notebooks`."
+            f"{name}: the exercise {surplus[0]} is in none of the notebooks of [assignment]; add its notebook to "
+            "`notebooks`, or remove that key."
         )
     asked = set(exercises) or asked
     return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
@@ -162,7 +162,8 @@ def _moment(deadline: object, name: str) -> datetime | None:
         return None if deadline is None else datetime.fromisoformat(str(deadline)).astimezone()
     except ValueError:
         raise InvalidInput(
-            f"{name}: deadline in [assignment] is {str(deadline)[:40]}; write a date and time, as 2027-01-31T18:00:00."
+            f"{name}: deadline in [assignment] is {str(deadline)[:40]}; write a date and time, such "
+            "as 2027-01-31T18:00:00."
         ) from None
 
 
@@ -228,12 +229,12 @@ def _check(rules: Rules, name: str, course: Course) -> None:
         most = course.exercises[exercise].points
         if parts and round(sum(parts.values()), 6) != most:
             raise InvalidInput(
-                f"{name}: the parts of {exercise} add up to {sum(parts.values()):g} points, but the exercise "
-                f"has {most}; correct them."
+                f"{name}: the parts of {exercise} in [rubric] add up to {sum(parts.values()):g} points, but the "
+                f"exercise has {most}; correct them."
             )
     for exercise, points in rules.partial.items():
         if points > course.exercises[exercise].points:
             raise InvalidInput(
-                f"{name}: partial credit of {points:g} points for {exercise}, but the exercise has only "
-                f"{course.exercises[exercise].points}; lower the credit."
+                f"{name}: [partial] gives {points:g} points for {exercise}, but the exercise has only "
+                f"{course.exercises[exercise].points}; lower the number."
             )

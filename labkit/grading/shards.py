@@ -109,7 +109,7 @@ def _check_ours(parts: Path) -> None:
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is not a shard of labkit grade, but the folder that contains it is deleted at "
+                f"{path}: this is not a shard of `labkit grade`, but the folder that contains it is deleted at "
                 "the end; move it away, or name another --out."
             )
 
@@ -128,7 +128,7 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
             )
         outputs = [one for one in (path, *sorted(path.iterdir())) if one.is_dir() and (one / HEAD).exists()]
         if alone and not outputs:
-            raise InvalidInput(f"--records {path}: no labkit grade has written there; name the --out of a shard.")
+            raise InvalidInput(f"--records {path}: no `labkit grade` has written there; name the --out of a shard.")
         folders += [one for one in outputs if one.absolute() != out.absolute()]
     return list(dict.fromkeys(folders))
 

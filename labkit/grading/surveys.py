@@ -28,8 +28,7 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return facts about an upload that only all its file names together show, such as the platform and a common
-    beginning.
+    """Return facts that only all file names of an upload together show, such as the platform or a common beginning.
 
     `paths` are relative to the folder or archive, `above` is its name, `repositories` are the Git clones in it, and
     `read` returns the first bytes of a file.

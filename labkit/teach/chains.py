@@ -102,8 +102,8 @@ def spark_guarantee(chain: Chain) -> str:
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
     """Return the weakest guarantee that is predicted for a chain on real Spark, and the number of predictions.
 
-    There is one for each failpoint, the place of a kill. They were written by hand, and tests compare each with a real
-    run.
+    `labkit/runs/expected.toml` has one prediction for each failpoint (place of a kill), written by hand; tests compare
+    each with a real run.
     """
     cells = [each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)]
     outcomes = {"no_unexpected": False, "no_loss": any(each.lost for each in cells)}

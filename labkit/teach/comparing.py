@@ -67,9 +67,9 @@ def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
     if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): a run has no result {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
+            f"lab.compare(): a run has no value {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
             if facts_by_name
-            else "lab.compare(): only simulated runs have these results; leave facts= out, or compare such runs alone."
+            else "lab.compare(): only simulated runs have values for `facts`; omit it, or compare only such runs."
         )
     return {name.replace("_", " "): _short(facts_by_name[name]) for name in facts}
 

@@ -109,11 +109,15 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
             command, cwd=work, env=dict(environment), capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        raise JobFailed(f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s; run the cell again.") from None
+        raise JobFailed(f"{_name(command)} took more than {PATIENCE:g} s; run the cell again.") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}; run the cell again.")
+        raise JobFailed(f"{_name(command)} failed: {''.join(last)}; run the cell again.")
     return done.stdout
+
+
+def _name(command: list[str]) -> str:
+    return "The reader of the output" if "-c" in command else f"The pipeline {Path(command[-1]).name[:60]}"
 
 
 def _judged(rows: list[dict[str, object]]) -> Verdict:

@@ -69,9 +69,7 @@ class Order(OnCard):
         }
 
     def under(self, fault: str) -> "Order":
-        """Return the same design, searched again with crashes and with this fault, such as `lost-answer`, at most
-        once.
-        """
+        """Return the same design, searched again with crashes and at most one `fault`, such as `lost-answer`."""
         return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property

@@ -108,7 +108,7 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
-    """Test a learner's sink, as `lab.try_sink` says.
+    """Test a learner's sink; this implements `lab.try_sink`.
 
     `also` names further axes (separately tested properties); `called` is the calling function, for messages.
     """
@@ -281,7 +281,7 @@ def _some(number: int, what: str) -> str:
 
 
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
-    """Run a quick crash test on real Spark, as `lab.crash_test` says, and return its results.
+    """Run a quick crash test on real Spark for `lab.crash_test`, and return its results.
 
     Passes on the errors of a crash test, except for one about a missing server.
     """

@@ -97,7 +97,7 @@ class SinkHistory(OnCard):
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink, as `lab.my_sink` says, and return its results after each notebook so far."""
+    """Test the learner's sink for `lab.my_sink`, and return its results after each notebook so far."""
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
@@ -157,7 +157,7 @@ def _tried() -> own.Tried:
     name = first_function(FILE)
     if not name:
         raise InvalidInput(
-            f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file."
+            f"{FILE} defines no function: write the sink at the beginning of the file, with def, or delete the file."
         )
     if IN_BROWSER:  # there is no other process
         return own.try_sink(_in_file(name), "table", also=(RESTORED,), called=_CALLED)

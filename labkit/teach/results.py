@@ -75,7 +75,7 @@ class Walk:
             if action in (str(taken), taken.name):
                 return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
         happened = list(dict.fromkeys(map(str, self.walk.actions)))
-        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], happened)}")
+        raise InvalidInput(f"The action {action[:40]} never happens in this run; {nearest(action[:40], happened)}")
 
     @property
     def verdict(self) -> Verdict:
@@ -86,7 +86,7 @@ class Walk:
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
-                f"A run of {self.walk.model.name} writes no rows, so it has no verdict; look at its field `violated`."
+                f"The simulator {self.walk.model.name} writes no rows, so the run has no verdict; look at `violated`."
             )
         return verdict
 
@@ -156,8 +156,8 @@ class Search:
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
-                f"{self.exploration.model} has no property about rows, so its search has no guarantee; "
-                "look at the field `violated`."
+                f"The simulator {self.exploration.model} has no property about rows, so its search has no guarantee; "
+                "look at `violated`."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         claims = ("no_loss", "no_duplicate", "no_unexpected")

@@ -109,12 +109,11 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Run jobs that write to a real Kafka broker in transactions for one checkpoint interval; report the lost
-    records.
+    """Run three jobs that write to a real Kafka broker in transactions, and report the records that each loses.
 
-    There are three jobs with different traffic: steady, a burst at the beginning, and records near the end.
-    `interval` between checkpoints and `transaction`, the transaction timeout, are seconds of real time. Raises
-    `InvalidInput` for a time out of range, and `ServiceUnavailable` without a broker.
+    The jobs have different traffic: steady, a burst at the beginning, and records near the end. `interval`, the time
+    between checkpoints, and `transaction`, the transaction timeout, are seconds of real time. Raises `InvalidInput` for
+    a time out of range, and `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

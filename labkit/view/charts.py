@@ -41,9 +41,9 @@ def words(figure: "Figure") -> str:
 
 
 def chart(wide: float, high: float) -> "Figure":
-    """Return an empty matplotlib figure, `wide` and `high` in inches, that a notebook shows with a description.
+    """Return an empty matplotlib figure, `wide` and `high` in inches, that a notebook shows with an alt text.
 
-    It is made without pyplot, with which a notebook would show it twice.
+    pyplot is not used: with it, a notebook would show the figure twice.
     """
     from matplotlib.figure import Figure
 
@@ -152,7 +152,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Write a value next to its mark in the chart, and mark it if a larger value was visible before."""
+    """Label a point of the chart with its value, and flag it if a larger value was visible before."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:

@@ -20,7 +20,7 @@ def with_page(bundle: Any, plain: str, page: str) -> Any:
 class Form(anywidget.AnyWidget):
     """A widget that displays the data in `shown`, and passes messages of the browser to a function.
 
-    A message has a field such as `run` or `said`, or `hello` when a view has opened.
+    The field of a message names what a person did, such as `run` or `said`; `hello` says that a view has opened.
     """
 
     shown = traitlets.Dict().tag(sync=True)

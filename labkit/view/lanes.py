@@ -45,9 +45,9 @@ class Lane(NamedTuple):
 
 
 def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
-    """Draw the durable writes of several stream processors as SVG, one row each, with `text` as the description.
+    """Draw the durable writes of several stream processors as SVG, one row for each.
 
-    `style` is the picture's CSS (empty: the default).
+    Screen readers get the result of `text` as the description. `style` is the picture's CSS (empty: the default).
     """
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12

@@ -111,8 +111,8 @@ def _aside(moment: Moment) -> str:
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
     """Show the crash points of one batch, with what is on disk at each; end a notebook cell with this call.
 
-    `killed` is the failpoint to mark as the crash. `sink` shows the crash points of one sink, and `order` its order
-    of writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    `killed` is the failpoint to mark as the crash. `sink` selects a sink, and `order` one of its orders of
+    writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
     """
     strategy = chosen = None
     if sink is not None:
@@ -128,8 +128,8 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
     point = _point(killed)
     if point.in_recovery:
         raise InvalidInput(
-            f"{point.value} lies in recovery, before a batch begins, but lab.strip() shows the failpoints of a "
-            "batch; choose another one."
+            f"the failpoint {point.value} lies in recovery, before a batch begins, but lab.strip() shows those of a "
+            "batch; choose another failpoint."
         )
     if strategy is not None and chosen is not None:
         check_crash(Crash(point, 0), strategy, chosen)
@@ -145,7 +145,7 @@ def _point(killed: str) -> FailPoint:
         )
     point = FailPoint(_check_name("failpoint", name, [each.value for each in FailPoint]))
     if at:
-        raise InvalidInput(f'lab.strip(): it shows no particular batch, so leave the number out: lab.strip("{name}").')
+        raise InvalidInput(f'lab.strip() shows no particular batch; leave the number after @ out: lab.strip("{name}").')
     return point
 
 

@@ -32,7 +32,7 @@ def totals_in(walk: Replay) -> list[Total]:
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
-            f"{walk.model.name} is not the model changelog; name one of its scenarios, such as "
+            f"this scenario is one of the simulator {walk.model.name}; name one of the simulator changelog, such as "
             "changelog.retract_stream."
         )
     result = totals(walk.states, walk.actions)

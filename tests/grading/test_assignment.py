@@ -44,7 +44,7 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "says"),
     [
-        ("[assignment]\nnotebook = []", "has no key notebook; its keys are title, notebooks"),
+        ("[assignment]\nnotebook = []", "has no key notebook; the possible keys are title, notebooks"),
         ('[assignment]\nnotebooks = ["99"]', "99 is not a notebook with exercises; choose from 01_"),
         ('[assignment]\nnotebooks = "05"', 'must be a list of names, as in notebooks = ["05"]'),
         ('[assignment]\nexercises = ["05-recover"]', "05-recover is not an exercise"),

@@ -855,7 +855,7 @@ def test_two_batches_do_not_write_into_one_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with (
         outputs.opened(out, "sample", 1, {}) as first,
-        pytest.raises(InvalidInput, match="another labkit grade is writing to this folder"),
+        pytest.raises(InvalidInput, match="another `labkit grade` is writing to this folder"),
         outputs.opened(out, "sample", 1, {}),
     ):
         pass

@@ -235,7 +235,7 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_pat
         command(tmp_path / "in", "--out", tmp_path / "whole", "--json"), capture_output=True, text=True, check=False
     )
     assert (second.returncode, second.stdout) == (64, "")
-    assert "another labkit grade is writing to this folder" in second.stderr
+    assert "another `labkit grade` is writing to this folder" in second.stderr
     for count in (0, 4):
         _killed_after(count, tmp_path)
     assert whole.wait(300) == 0

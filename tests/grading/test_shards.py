@@ -76,7 +76,7 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
     with pytest.raises(InvalidInput, match="there is no such folder"):
         graded(tmp_path, "other", parts=[tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInput, match="no labkit grade has written there"):
+    with pytest.raises(InvalidInput, match="no `labkit grade` has written there"):
         graded(tmp_path, "other", parts=[tmp_path / "empty"])
     (tmp_path / "part" / "grading.json").write_text("{")
     with pytest.raises(InvalidInput, match="it cannot be read"):

@@ -125,7 +125,7 @@ def test_a_call_that_cannot_be_gets_one_sentence(
 @pytest.mark.parametrize(
     ("program", "moment", "error", "message"),
     [
-        (after, "charged 44", InvalidInput, r"after never came to 'charged 44'; it passed: 'polled 0', 'charged 0',"),
+        (after, "charged 44", InvalidInput, r"after never reached the moment 'charged 44'; it passed: 'polled 0', "),
         (fails, "never", JobFailed, "fails: A ended with ZeroDivisionError"),
         (fails, "before", JobFailed, "fails: B ended with ZeroDivisionError"),
         (takes_no_worker, "before", JobFailed, "takes_no_worker: A ended with TypeError"),

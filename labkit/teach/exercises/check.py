@@ -38,7 +38,7 @@ _forgotten: dict[str, int] = {}
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Check an answer, as `lab.check` says, and print the observed and the expected result.
+    """Check an answer for `lab.check`, and print the observed and the expected result.
 
     If a simulated schedule shows an error, a view of this schedule opens at the step with the error.
     """
@@ -247,7 +247,7 @@ def solutions(name: str) -> dict[str, str]:
 
 
 def hint(name: str) -> None:
-    """Print the hints for an exercise, as `lab.hint` says."""
+    """Print the hints for an exercise; this implements `lab.hint`."""
     exercise = find(name)
     _say_where(name)
     name = exercise.name
@@ -293,7 +293,7 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete answers and progress, as `lab.reset` says.
+    """Delete answers and progress; this implements `lab.reset`.
 
     The cell with the answer stays in the notebook, where the grader would take it as the answer.
     """

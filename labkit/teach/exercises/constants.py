@@ -53,7 +53,7 @@ def _searched(model: str, values: str) -> Exploration:
 
 @dataclass(frozen=True)
 class Settings:
-    """An exercise in which a learner chooses settings of a simulator with which no schedule violates some properties.
+    """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain properties.
 
     `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps its
     keys to the allowed values. The function `parameters` turns the learner's settings into parameters of the simulator,

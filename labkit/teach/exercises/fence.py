@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What a store of rows has after a request: the newest generation, the following offset, the accepted offsets."""
+    """A store of rows after a request: newest generation, offset after the last row, and offsets just accepted."""
 
     newest: int
     following: int
@@ -40,10 +40,10 @@ class Stored(NamedTuple):
 
 
 def judge_admit(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's rule for the requests to a partitioned store, by every request that can arrive in a run.
+    """Check a learner's rule for admitting requests to a partitioned store, on every request possible in a run.
 
-    `variant` has either the `topic` (the offsets of its records), the `generations` of the owners, and `batch`, the
-    largest number of records in a request; or `requests`, each with the arguments of one call.
+    `variant` has either `requests`, each with the arguments of one call; or the `topic` (the offsets of its records),
+    the `generations` of the owners, and `batch`, the largest number of records in a request.
     """
     ask = Asker(answer, "admit")
     parameters = dict(variant.parameters)

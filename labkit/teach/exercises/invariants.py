@@ -75,7 +75,8 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
             raise GradingError(
-                f"{watch.model} with {parameters} has {MAX_STATES} states or more; use smaller parameters."
+                f"the simulator {watch.model} with {parameters} has {MAX_STATES} states or more; use smaller "
+                "parameters."
             )
         if claim.where is None or claim.where(state):
             yield state

@@ -153,8 +153,8 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
-                f"finish_sql returns {shown(statement)}; each row must be one COMMIT PREPARED 'gid' or "
-                "ROLLBACK PREPARED 'gid' (a quote in the name is written twice), so nothing was sent."
+                f"finish_sql returns {shown(statement)}, so nothing was sent; each row must be one COMMIT PREPARED "
+                "'gid' or ROLLBACK PREPARED 'gid' (write a quote in the name twice)."
             )
     return statements
 

@@ -56,10 +56,10 @@ def lost(interval: float, cost: float, between: float) -> float:
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of time that commits and crashes cost, as `lost` computes it, over `TRIED` commit
-    intervals.
+    """Return the smallest fraction of time that a job loses to commits and crashes, over `TRIED` intervals.
 
-    `cost` is the time of a commit and `between` the time between two crashes, in the same unit.
+    `lost` computes the fraction for each commit interval. `cost` is the time of a commit and `between` the time between
+    two crashes, in the same unit.
     """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)

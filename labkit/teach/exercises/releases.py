@@ -83,7 +83,7 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return what happens at the start, the first remedy that makes it right, and why the start is as it is."""
+    """Return what happens when `new` starts, the first remedy that makes its start right, and why it starts so."""
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
     remedies = (
@@ -99,10 +99,10 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's `review` of pull requests.
+    """Check a learner's function `review`, which reviews pull requests.
 
-    The variant has the `old` version and its `cases`: what the pull request changes in it, the sink, and whether the
-    newest batch is unfinished.
+    The variant has the `old` version, and `cases`, one for each pull request: what it changes in the old version, the
+    sink, and whether the newest batch is unfinished.
     """
     ask, old = Asker(answer, "review"), variant["old"]
     cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))

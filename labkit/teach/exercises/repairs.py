@@ -15,9 +15,9 @@ ITEMS = ("pen", "book", "lamp")
 
 
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's comparison of a table with its source by every damage of the variant.
+    """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    Its parameters are the numbers of the `orders` in the source, the `size` of a range, and `damage`: for each call the
+    The variant has the numbers of the `orders` in the source, the `size` of a range, and `damage`: for each call the
     changes to the table, as `_table` applies them.
     """
     ask = Asker(answer, "damaged")

@@ -40,7 +40,7 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Call the learner's function along this tree; return the leaf that its answers lead to, or None."""
+        """Call the learner's function along this tree; return the leaf that its answers lead to; None without one."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None

@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 
 class Workflow(NamedTuple):
-    """What does not change in a run: the steps of both versions, and what the receiver promises."""
+    """What stays the same in a run: the steps of all versions of the workflow, and what the receiver promises."""
 
     run: str
     versions: Sequence[Sequence[str]]
@@ -87,9 +87,9 @@ class Wrong(Exception):  # a finding, and no fault of the judge
 def judge_runner(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for an engine that runs a workflow step by step, in every possible run.
 
-    `variant` may have `steps`, their names; `then`, the steps of a new version that a restart may bring; `results` of
-    the steps; `runs`, the names of workflows' runs that share a receiver; `firsts`, the numbers that their first step
-    has, one after the other; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
+    `variant` may have `steps`, the names of the steps; `then`, those of a new version that a restart may bring;
+    `results` of the steps; `runs`, the names of runs that share a receiver; `firsts`, the numbers of the first step,
+    each tested with every run; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
     key; `crashes` and `losses`, the largest numbers of kills and of lost answers; and `downtimes`, the hours that may
     pass until a restart.
     """

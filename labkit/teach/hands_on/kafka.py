@@ -165,7 +165,9 @@ class Topic:
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"Kafka did not abort {missing[0]} within {PATIENCE:g} s; run the cell again.")
+                raise ServiceUnavailable(
+                    f"Kafka did not abort the transaction {missing[0]} within {PATIENCE:g} s; run the cell again."
+                )
             time.sleep(0.1)
         return ServerAnswer(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 

@@ -123,11 +123,11 @@ def _carried_out(tasks: Sequence[Task]) -> list[Ended]:
 def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutcome:
     if ended.problem == NEVER:
         moments = ", ".join(map(repr, dict.fromkeys(ended.moments))) or "none"
-        raise InvalidInput(f"{name} never came to {task.moment!r}; it passed: {moments}.")
+        raise InvalidInput(f"{name} never reached the moment {task.moment!r}; it passed: {moments}.")
     if problem := ended.problem or (f"B ended with {ended.second}" if ended.second else ""):
         raise JobFailed(
-            f"{name}: {problem}. Its processes have only this function, so define all it uses in it; otherwise run the "
-            "cell again."
+            f"{name}: {problem}. Its processes get only this function, so put all it needs inside; if all is there, "
+            "run the cell again."
         )
     with closing(connected(task)) as connection:
         found = connection.execute(b"SELECT who, id FROM charges ORDER BY place").fetchall()

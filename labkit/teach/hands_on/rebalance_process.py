@@ -63,7 +63,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How both consumers ended: the type of their error, `signal 9`, or an empty text; and what the first one passed.
+    """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one passed.
 
     `problem` says why the run shows nothing: the first consumer did not reach its moment, or a consumer was too late.
     """

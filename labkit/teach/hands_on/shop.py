@@ -87,7 +87,7 @@ class Shop:
         lives = self._lives(Task(self._place, _source(program), name, changes, kill))
         for life in lives:
             if life.error:
-                raise JobFailed(f"{name}: {life.error}. The process gets only this function: define all it uses in it.")
+                raise JobFailed(f"{name}: {life.error}. The process gets only this function: put all it needs inside.")
         if not kill:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:

@@ -19,9 +19,9 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read now which rows are in a file; return a function that later appends the rows missing now.
+    """Look now which of the rows to write a file lacks; return a function that later appends these.
 
-    The rows are those that every writer here should write. The later call does not read the file again.
+    The later call does not look again, so it may append rows that another writer has appended meanwhile.
     """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
@@ -36,9 +36,9 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read now which rows are in a table; return a function that later inserts the rows missing now.
+    """Look now which of the rows to write a table lacks; return a function that later inserts these.
 
-    The rows are those that every writer here should write. The later call does not read the table again.
+    The later call does not look again, so it may insert rows that another writer has inserted meanwhile.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:

@@ -32,7 +32,7 @@ def notebook_folder(named: Path | None = None) -> Path:
             return place.absolute()
     problem = f"{named}: there is no notebook in this folder" if named else "there is no folder with notebooks here"
     raise InvalidInput(
-        f"{problem}; name the folder that contains 00_start.ipynb, or create one with labkit course FOLDER."
+        f"{problem}; name the folder that contains 00_start.ipynb, or create one with `labkit course FOLDER`."
     )
 
 

@@ -112,7 +112,7 @@ class OpenQuestion:
 
 
 def ask(name: str) -> None:
-    """Display a question, as `lab.ask` says; do nothing outside of a notebook."""
+    """Display a question for `lab.ask`; do nothing outside of a notebook."""
     question = find(name)
     if not is_kernel():
         return
@@ -125,7 +125,7 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return a card with the prediction for a question and the result of the run, as `lab.answer` says."""
+    """Return the card of `lab.answer`: the prediction for a question, and the result of the run."""
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:

@@ -97,8 +97,8 @@ class Question:
         members = list(value) if isinstance(value, Iterable) and several else [value]
         if not all(isinstance(each, str | Number) for each in members):
             raise InvalidInput(
-                f'lab.answer("{self.name}", ...): give the number or text that the run measured, as '
-                "outcome.verdict.rows."
+                f'lab.answer("{self.name}", ...): give a number or text that the run measured, such '
+                "as outcome.verdict.rows."
             )
         words = {self._one(each) for each in members} or {"nothing"}
         others = sorted(words - set(self.options))

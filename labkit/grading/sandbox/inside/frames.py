@@ -27,8 +27,10 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
 
 
 def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
-    """Return the next message. Raises `FrameError` if the connection closes, or if the message is longer than `most`
-    bytes or not complete before `deadline` (in seconds of `time.monotonic`).
+    """Return the next message.
+
+    Raises `FrameError` if the connection closes, or if the message is longer than `most` bytes or not complete before
+    `deadline` (in seconds of `time.monotonic`).
     """
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     _check(length, most)

@@ -1,4 +1,4 @@
-"""Linux system calls that Python 3.11 lacks, one function each. A failed call raises an `OSError` with its name."""
+"""Linux system calls that Python 3.11 lacks, one function each. A failed call raises an `OSError` that names it."""
 
 import ctypes
 import os
@@ -25,7 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces of the kinds in `flags`; a new process namespace holds for its children."""
+    """Move this process into new namespaces of the kinds in `flags`; only children enter a new process namespace."""
     _call("unshare", ctypes.c_int(flags))
 
 

@@ -42,9 +42,7 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the present value of the variable `name` of the learner; later questions about it are answered with this
-    value.
-    """
+    """Store the present value of the learner's variable `name`, with which `serve` will answer questions about it."""
     _kept[name] = _names().get(name, _MISSING)
 
 

@@ -47,8 +47,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop writer 1 after `place` requests of batch 0, let a newer writer 2 write batches 0 and 1, and resume writer
-    1.
+    """Stop writer 1 after `place` requests of batch 0, let writer 2 write batches 0 and 1, and resume writer 1.
 
     Writer 1 then tries to write further batches, which the sink must refuse, and writer 2 continues.
     """
