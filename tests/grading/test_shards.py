@@ -116,7 +116,7 @@ def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
     given = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
     words = ["--course", str(submitted.COURSE), "--master", "local[2]"]
     assert execute([*given, *words]) == 64
-    assert "not a shard of labkit grade" in capsys.readouterr().err
+    assert "not a shard of `labkit grade`" in capsys.readouterr().err
     assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 
