@@ -82,11 +82,11 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     if question.of is not None:
         if question.design or question.cheapest or question.fault:
             raise InvalidInput(
-                "--of takes the design from a record of labkit effects; leave --design, --cheapest and --fault out."
+                "--of takes the design from a record of `labkit effects`; leave --design, --cheapest and --fault out."
             )
         return _of(question.of, question.write, question.ends, as_json=as_json)
     if question.write or question.ends:
-        raise InvalidInput("--write and --ends describe a record of labkit effects; name it with --of.")
+        raise InvalidInput("--write and --ends describe a record of `labkit effects`; name this record with --of.")
     if question.fault and (question.cheapest or not question.design):
         raise InvalidInput("--fault searches one design; name it, as in --design spark-marker --fault lag.")
     if not question.design:

@@ -12,7 +12,7 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Yield a function that shows each event of a run: in a progress bar, or without a terminal as a line.
+    """Yield a function that shows each event of a run, in a progress bar, or as a line if there is no terminal.
 
     The bar has `steps` steps, one for each query that stops, for whatever reason. With `quiet`, nothing is shown.
     """

@@ -239,13 +239,13 @@ class Answer:
         return decided and (not self.changes or any(each.is_exact for each in self.changes))
 
     def code(self, expected: str = "") -> int:
-        """Return the exit code: 1 if the newest version is weaker than `expected`, 0 for a final answer, else 2."""
+        """Return exit code 1 if the newest version guarantees less than `expected`, 0 for a final answer, else 2."""
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1
         return 0 if self.is_definite else 2
 
     def sentences(self) -> list[str]:
-        """Return the answer of the bisection in sentences: where the guarantee changed, and what limits the answer."""
+        """Return the bisection's answer in sentences: where the guarantee changed, and what remains uncertain."""
         if not self.known:
             return ["The guarantee of no version is known, so nothing can be said about a change."]
         told = [_told(each) for each in self.changes] or [self._agreement()]

@@ -103,7 +103,7 @@ class Comparison:
 
     @property
     def change(self) -> Change:
-        """How the later report differs: weaker (in its guarantee or a property), not weaker, or unknown."""
+        """Whether the later report is weaker (in the guarantee or a property), not weaker, or unknown."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER

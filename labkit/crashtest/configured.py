@@ -89,7 +89,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return whether these options, by keyword, name a sink or a pipeline to test; None if they name neither."""
+    """Return the settings class for these options: of sinks or pipelines, whichever they name; None for neither."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

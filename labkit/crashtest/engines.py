@@ -98,7 +98,7 @@ def chosen(names: str) -> list[Pipeline]:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The recorded result of one crash test of a shipped pipeline: one line of `verdicts.jsonl`."""
+    """The recorded result of a crash test of a shipped pipeline, as one line of `verdicts.jsonl` contains it."""
 
     name: str
     """The pipeline."""
@@ -158,6 +158,6 @@ def kept(name: str) -> Kept:
         path = RECORDS / f"{named(name).program.stem}.json"
     if not path.exists():
         raise InvalidInput(
-            f"the record {path.name} is missing; create it with python tools/pipelines.py {name} --record."
+            f"the record {path.name} is missing; create it with `python tools/pipelines.py {name} --record`."
         )
     return msgspec.json.decode(path.read_bytes(), type=Kept)

@@ -86,7 +86,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """The seconds to wait after a start that did nothing: 0, because Spark has then processed all rows."""
+        """How many seconds to repeat a start that did nothing: 0, because Spark has processed all rows by then."""
         return 0.0
 
     @property

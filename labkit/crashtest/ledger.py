@@ -58,7 +58,7 @@ class Ledger:
         return time.monotonic() - self._begun > self.budget
 
     def progress(self, job: Job) -> str:
-        """Return a text such as "run 3 of 20, about 95 s left" for a run that is about to begin, from estimates."""
+        """Return a text for a run about to begin, such as "run 3 of 20, about 95 s left" (estimated)."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
@@ -72,7 +72,8 @@ class Ledger:
     def plan(self, job: Job) -> None:
         """Count a planned run, unless it injects a fault.
 
-        Only if every counted run proves something is the guarantee stated without a qualifier such as `sampled`.
+        The report states the guarantee without a qualifier such as `sampled` only if every counted run proves
+        something.
         """
         self.planned += job.group is not Group.FAULT
 

@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a file in one of the folders is the user's: not of Python, labkit or an installed package."""
+    """Return whether a file is in one of the folders, but not of Python, labkit or an installed package."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))
@@ -24,7 +24,7 @@ def belongs(file: str, folders: tuple[Path, ...]) -> bool:
 
 
 def package_root(file: str | Path) -> Path:
-    """Return the folder that must be on `sys.path` to import a file by its package; without one, the file's folder."""
+    """Return the folder that `sys.path` needs to import a file: its package's parent, or else the file's folder."""
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent

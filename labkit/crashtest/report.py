@@ -70,7 +70,7 @@ class Report:
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
-        """Return rows (label, text) of a table on the faults that were tried: claim, worst run, and repair."""
+        """Return (label, text) pairs about the faults that were tried: the claim, the worst run, and the repair."""
         rows = []
         for each in self.faults:
             rows.append((f"under {each.fault}", str(each)))

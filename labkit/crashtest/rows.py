@@ -118,7 +118,7 @@ def generate_large() -> Rows:
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Return generated rows in `batches` batches of `per_batch` rows.
 
-    `first` is the number of batches that an earlier query on the same store had. The ids begin at `base + first *
+    `first` is the number of batches of an earlier query into the same store. The ids begin at `base + first *
     per_batch`, and after an earlier query the rows get other keys than it used.
     """
     letter = "m" if first else "k"

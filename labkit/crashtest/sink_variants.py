@@ -75,7 +75,7 @@ class SinkVariants(Further):
         return jobs
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield a run with one large batch, then runs that crash within this batch; none if the user gave own rows."""
+        """Yield a run with one large batch, then runs that crash within this batch; none with `--rows`."""
         if not self.last_names():
             return
         title = f"a batch of {LARGE} rows"
@@ -189,7 +189,7 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the durable system calls of the Python workers that run Spark's tasks.
+    """Return the system calls with durable effects of the Python workers that run Spark's tasks.
 
     Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
     """

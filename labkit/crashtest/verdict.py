@@ -147,7 +147,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much a crash test has tried: crash points, second crashes during recovery, and planned runs."""
+    """How much a crash test has tried of all crash points, second crashes during recovery, and planned runs."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -170,7 +170,7 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was tried: all crash points and required runs, each of which proved something."""
+        """Whether all crash points and all other required runs were tried, and each of these runs proved something."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
@@ -178,7 +178,7 @@ class Coverage:
     def extent(self) -> str:
         """How much was tried, such as `12 of 83 points`.
 
-        If all points were tried, it names what else was not: required second crashes, or places to cut a long write.
+        If all points were tried, the text names what else was left out: second crashes, or places to cut a long write.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
@@ -240,7 +240,7 @@ class Summary:
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:
-        """Return the best guarantee still possible, as if every property that is unknown would hold."""
+        """Return the best guarantee still possible: the one that holds if every unknown property turns out to hold."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }

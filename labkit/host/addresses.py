@@ -66,7 +66,7 @@ def _find(name: str, variable: str, server: str) -> str:
         noted = ""
     if not noted:
         raise ServiceUnavailable(
-            f"No {server} is running for the lab: start one with labkit services up {name}, "
+            f"No {server} is running for the lab: start one with `labkit services up {name}`, "
             f"or set {variable} to the address of your own."
         )
     return noted

@@ -49,7 +49,7 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote at its end, to `path`; mark it as complete."""
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote on exit, to `path`, and mark it as complete."""
     # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
     # moment.
     part.chmod(0o600)

@@ -128,7 +128,7 @@ def open_for_append(path: Path) -> int:
 
 
 def sync_and_close(descriptor: int) -> None:
-    """Fsync a file, so that lines written by `append_line` survive a power cut, and always close its descriptor."""
+    """Fsync a file, so that lines of `append_line` survive a power cut; close its descriptor even if that fails."""
     try:
         os.fsync(descriptor)
     finally:
@@ -139,7 +139,7 @@ def append_line(descriptor: int, line: bytes) -> None:
     """Append `line` and a line break by a single write, so that lines of several processes never mix.
 
     `line` may also be several lines. There is no fsync: the lines survive the death of the process, but not a power
-    cut. If a dead writer left an unfinished last line, that line first gets an ending by which `read_lines` skips
+    cut. If a dead writer left an unfinished last line, this first ends that line in a way that makes `read_lines` skip
     it. Raises `OSError`, also if only a part of the line fitted on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.

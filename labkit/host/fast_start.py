@@ -18,7 +18,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """Which ways of starting Spark's processes faster are allowed, from the environment variable LABKIT_FAST."""
+    """Which ways of starting Spark's processes faster the environment variable LABKIT_FAST allows."""
 
     zygote: bool = True
     """Whether Spark's Python processes may be forked from one that has already imported what they need.
@@ -41,7 +41,7 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
     """Return which ways of starting Spark's processes faster LABKIT_FAST allows; all of them if it is not set.
 
-    Its value is `none`, or some of `NAMES`, separated by commas. Raises `InvalidInput` for an unknown name.
+    The variable contains `none`, or some of `NAMES`, separated by commas. Raises `InvalidInput` for an unknown name.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]

@@ -34,7 +34,7 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Held(Struct, frozen=True):
-    """The message of a traced program that a thread waits for permission before a line, a return, or the exit."""
+    """The message by which a thread of a traced program asks for permission to execute a line, return or exit."""
 
     event: Literal["line", "return", "exit"]
     process: int

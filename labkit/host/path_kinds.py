@@ -30,7 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The type of an option for a file, made absolute so that the command to repeat a run works in every folder."""
+    """The type of an option for a file; its path becomes absolute, so that a printed command works everywhere."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()

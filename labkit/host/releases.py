@@ -49,7 +49,7 @@ def releases(package: str) -> Releases:
         if any(each in done.stdout + done.stderr for each in _TROUBLE):
             raise ServiceUnavailable(
                 f"pip cannot reach its package index, so the versions of {package} are unknown; check the network, and "
-                "run pip config list to see which index is set."
+                "run `pip config list` to see which index is set."
             )
         raise InvalidInput(
             f"--package {package}: pip finds no version for this Python; correct the name, or configure pip's index."

@@ -39,8 +39,8 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each offset all values that are correct, for a job that looks values up in a mutable table. It
-        is empty for all other jobs, because each of their rows has one correct value.
+        """Return for each offset all values that are correct, for a job that looks values up in a mutable table. For
+        other jobs the mapping is empty, because each of their rows has one correct value.
         """
         return {}
 
@@ -51,7 +51,7 @@ class Count(ABC):
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Convert the batches that Spark planned from ranges of input lines to ranges of the expected rows' offsets."""
+        """Return the batches that Spark planned (ranges of input lines) as ranges of expected rows' offsets."""
         return planned
 
 
@@ -104,8 +104,9 @@ class Prices(RunningCounts):
 class Totals(Count):
     """The expected output of the job `totals`: for every distinct word of each batch, the word's count so far.
 
-    Spark writes such a row with the number of the last line that contains the word. Two words may share that line,
-    so the judge identifies rows by a running number instead: batch after batch, alphabetically in each batch.
+    Spark writes such a row with the number of the last line that contains the word. Two words may share that line, so
+    the judge identifies rows by a serial number instead, which counts them batch after batch, and alphabetically in
+    each batch.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -125,13 +126,13 @@ class Totals(Count):
         return lines
 
     def expected(self) -> Iterator[Record]:
-        """Yield one row for every distinct word of each batch, with the row's running number as its offset."""
+        """Yield one row for every distinct word of each batch, with the row's serial number as its offset."""
         for number, (_, word, total, _) in enumerate(self._rows):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows from a store with line numbers replaced by the running numbers of the expected rows. A row
-        that matches no expected row gets a number above all of these.
+        """Yield the rows from a store with line numbers replaced by the serial numbers of the expected rows. A row that
+        matches no expected row gets a number above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

@@ -34,8 +34,8 @@ def crash(
 ) -> Outcome:
     """Run the word count on real Spark, kill its driver at each failpoint of `at`, and judge what readers could see.
 
-    `at` is `POINT` or `POINT@BATCH`, or a list of them: the first driver is killed at the first one, the driver that
-    replaces it at the second one. Without `at` nothing is killed. `folder` is a new folder for the results. With
+    `at` is `POINT` or `POINT@BATCH`, or a list of them: the first driver is killed at the first failpoint, the driver
+    that replaces it at the second one. Without `at` nothing is killed. `folder` is a new folder for the results. With
     `standby`, the drivers that replace a killed one start before the run, which makes the recovery faster. The other
     options are those of `labkit run`.
 

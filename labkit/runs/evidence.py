@@ -229,8 +229,8 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(
-            f"not every process of the executor that reached {crash} was killed (needed: {reached.pid} and "
-            f"{killed.executor}; killed: {killed.killed}; still alive: {killed.left}), so the run proves nothing; "
+            f"not every process of the executor that reached {crash} was killed (process ids expected: {reached.pid} "
+            f"and {killed.executor}; killed: {killed.killed}; still alive: {killed.left}), so the run proves nothing; "
             "start it again."
         )
     expected = engine_logs(crash.point, run.scenario.order)

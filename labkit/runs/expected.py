@@ -33,7 +33,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The predicted verdict of one crash, with the reason in one sentence. The lists contain offsets of records."""
+    """The predicted verdict of one crash, with the reason in one sentence. Its lists name records by their offsets."""
 
     guarantee: str
     lost: list[int]
@@ -69,8 +69,8 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash: each combination of store, sink, commit order and failpoint. `stores` gives
-    for each store the sinks that can write to it.
+    """Return every possible crash: each combination of store, sink, commit order and failpoint. `stores` maps the name
+    of each store to the sinks that can write to it.
     """
     return [
         Cell(store, strategy, order, point)

@@ -58,9 +58,9 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     """Inject the scenario's fault, such as a restart of the server, and return the proof of it for the evidence
     file.
 
-    `crashes` is the number of crashes so far; only the fault `falsify-group` uses it, which alternates between two
-    wrong positions in the input. The proof is for example the ids of the killed processes or the names of the
-    aborted transactions; it is empty without a fault. Raises `JobFailed` if the fault had no effect.
+    `crashes` is the number of crashes so far; only the fault `falsify-group` uses this number, because it alternates
+    between two wrong positions in the input. The proof is for example the ids of the killed processes or the names of
+    the aborted transactions; it is empty without a fault. Raises `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}

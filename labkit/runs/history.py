@@ -56,8 +56,8 @@ class Recording:
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
         """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
-        A `Reading` marks a moment at which a reader looked; the rows before it are those that the reader saw. The
-        last one is named `end`. `numbered` is a function that gives each row the offset of the expected row that it
+        A `Reading` marks a moment at which a reader looked; the rows before it are those that the reader saw. The last
+        `Reading` is named `end`. `numbered` is a function that gives each row the offset of the expected row that it
         matches.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()

@@ -112,7 +112,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`. Its
+    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`. The file's
     last line is {"topic": {"partition": offset}}.
     """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
@@ -123,7 +123,8 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
     """Return the options for Spark's Kafka source, with at most `records` records in a batch. `maxOffsetsPerTrigger`
-    counts offsets. A transaction's end marker has an offset as well, so a batch that contains one has fewer records.
+    counts offsets. A transaction's end marker has an offset as well, so a batch that contains an end marker has fewer
+    records.
     """
     with opened(folder) as topic:
         return {

@@ -36,12 +36,12 @@ class RunFolder:
 
     @property
     def history(self) -> Path:
-        """The JSON Lines file with all rows that readers could have seen, and the moments at which they looked."""
+        """The JSON Lines file with all rows that readers could have seen, and the moments at which readers looked."""
         return self.path / "history.jsonl"
 
     @property
     def moments(self) -> Path:
-        """The file with the times at which the rows became visible; runs of earlier versions of labkit have none."""
+        """The file with the times at which the rows became visible; runs of earlier versions of labkit lack it."""
         return self.path / "moments.jsonl"
 
     @property

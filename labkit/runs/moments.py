@@ -76,10 +76,10 @@ def timed(
 ) -> tuple[Explanation, Exposure]:
     """Write a file that says when each row became visible, and return (explanation, exposure) of the run.
 
-    The exposure says for how long readers could have read wrong values. The explanation is the given one, completed
-    with the time (seconds since the run began) of the first row that no run without a crash could have shown. `rows`
-    are the visible rows with the times `shown` that the store recorded, `hidden` those that are still hidden at the
-    end.
+    The exposure says for how long readers could have read wrong values. The returned explanation is `explanation`,
+    completed with the time (seconds since the run began) of the first row that no run without a crash could have shown.
+    `rows` are the visible rows with the times `shown` that the store recorded, `hidden` those that are still hidden at
+    the end.
     """
     now = time.time()
     bounds = frame(run, now)

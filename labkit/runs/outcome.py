@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def seen(self) -> str:
-        """The values that readers could have seen, in order and with the crashes between them, as one line of text."""
+        """One line of text with the values that readers could have seen, in order, and the crashes between them."""
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:

@@ -50,13 +50,13 @@ PHRASES: Mapping[type[AnyEvent], str] = {
 
 @takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
-    """Print a short phrase for the event on a new line."""
+    """Print a short phrase about an event of a run on a new line."""
     print(words(event), flush=True)
 
 
 @takes("lab.in_place(event)")
 def in_place(event: AnyEvent) -> None:
-    """Print a short phrase for the event in place of the previous one, so that a notebook does not fill with lines."""
+    """Print a short phrase about an event over the previous phrase, so that a notebook does not fill with lines."""
     print(f"\r{words(event):<70.70}", end="", flush=True)
 
 

@@ -26,8 +26,8 @@ _FILE = "planned_every"
 class Plans:
     """The times at which a driver's query with a socket source plans its micro-batches.
 
-    These are the multiples of `every` seconds since 1970, as in Spark's ProcessingTimeExecutor. Lines that are sent
-    between two of them are in one batch.
+    The times are the multiples of `every` seconds since 1970, as in Spark's ProcessingTimeExecutor. Lines that are sent
+    between two of these times are in one batch.
     """
 
     def __init__(self, every: int) -> None:
@@ -35,10 +35,10 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the interval for a query of this driver, and store it in the checkpoint, where the runner reads it.
+        """Choose the trigger interval of this driver's query, and store it in the checkpoint for the runner.
 
-        It is at least three times the time that this process took to start Spark, because on a busy machine a query
-        takes longer to start as well.
+        The interval is at least three times the time that this process took to start Spark, because on a busy machine a
+        query takes longer to start as well.
         """
         import psutil
 
@@ -78,8 +78,8 @@ class SocketProgress:
     """Detects that a query has read all `lines` lines that its socket sends to it; a socket source never ends by
     itself.
 
-    The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for
-    them; therefore a query that plans no new batch for 2.5 intervals is also regarded as finished.
+    The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for them;
+    so a query that plans no new batch for 2.5 trigger intervals also counts as finished.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:

@@ -77,7 +77,7 @@ class WarmDriver:
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
-        """Wait until the driver is ready for queries or has failed; in that case set `error`."""
+        """Wait until the driver is ready for queries or has failed; if it failed, set `error`."""
         try:
             self.standby.await_ready()
         except LabError as error:
@@ -134,7 +134,7 @@ class WarmDrivers:
             self.want()
 
     def want(self) -> None:
-        """Start drivers in the background until the number `kept` of drivers are waiting for queries."""
+        """Start drivers in the background until `kept` drivers are waiting for queries."""
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True

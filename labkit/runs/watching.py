@@ -118,9 +118,9 @@ def watched(
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
     """Yield two functions to pass to a run: one that receives its events, and one to call regularly, or None.
 
-    The first is `tell` if that is given. Otherwise it changes one line in a notebook that a user is looking at,
-    ignores the events in a notebook that a program executes, and is `elsewhere` in a terminal. The second function
-    updates the seconds in the notebook's line; it is None if there is no such line.
+    The first is `tell` if that is given. Otherwise it changes one line in a notebook that a user is looking at, and
+    ignores the events in a notebook that a program executes; in a terminal it is the function `elsewhere`. The second
+    function updates the seconds in the notebook's line; it is None if there is no such line.
     """
     if tell is not None:
         yield tell, None

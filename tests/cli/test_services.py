@@ -102,7 +102,7 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
     code, out, words = labkit("run", "--store", "postgres", "--out", str(folder))
     assert (code, out) == (69, "")
     assert words == (
-        "labkit: No PostgreSQL is running for the lab: start one with labkit services up postgres, "
+        "labkit: No PostgreSQL is running for the lab: start one with `labkit services up postgres`, "
         "or set LABKIT_POSTGRES to the address of your own.\n"
     )
     assert not folder.exists()

@@ -164,7 +164,7 @@ def test_a_report_of_a_crash_test_is_a_record_too(tmp_path: Path) -> None:
         (("--of", "seen", "--write", "store"), "write EFFECT=WRITE"),
         (("--of", "seen", "--write", "a b=visble"), "did you mean 'visible'"),
         (("--of", "seen", "--design", "visible"), "leave --design, --cheapest and --fault out"),
-        (("--ends", "exit"), "name it with --of"),
+        (("--ends", "exit"), "name this record with --of"),
     ],
 )
 def test_a_wrong_call_gets_one_sentence(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:

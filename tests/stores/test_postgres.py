@@ -418,7 +418,7 @@ def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: P
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with (
         closing(PostgresStore(place)) as store,
-        pytest.raises(ServiceUnavailable, match="labkit services up postgres, or set LABKIT_POSTGRES"),
+        pytest.raises(ServiceUnavailable, match="`labkit services up postgres`, or set LABKIT_POSTGRES"),
     ):
         store.check("Appendable")
 

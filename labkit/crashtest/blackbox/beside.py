@@ -29,7 +29,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One durable system call of a pipeline (an effect), as its record `effects.json` describes it."""
+    """One system call of a pipeline with a durable effect, as its record `effects.json` describes it."""
 
     lane: str
     name: str
@@ -50,14 +50,14 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The durable system calls of one pipeline, as `labkit effects` recorded them in a run without a crash."""
+    """The durable effects of one pipeline, as `labkit effects` recorded them in a run without a crash."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the pipeline's durable system calls in order, with successive writes of a file merged into one.
+        """Return the pipeline's calls with durable effects in order; successive writes of a file become one.
 
         So the number of buffers that a pipeline writes makes no difference in the comparison.
         """
@@ -85,16 +85,16 @@ def read_record(path: Path) -> Record:
         return msgspec.json.decode(file.read_bytes(), type=Record)
     except OSError:
         raise InvalidInput(
-            f"--beside {path}: there is no such record; write one with labkit effects --command CMD --out DIR."
+            f"--beside {path}: there is no such record; write one with `labkit effects --command CMD --out DIR`."
         ) from None
     except msgspec.DecodeError:
         raise InvalidInput(
-            f"--beside {path}: this file is not a record; name a folder that labkit effects --out wrote."
+            f"--beside {path}: this file is not a record; name a folder that `labkit effects --out` wrote."
         ) from None
 
 
 class Beside:
-    """Compares the durable system calls of several pipelines on one page: as text, JSON data or a picture."""
+    """Compares, on one page, by which system calls several pipelines make data durable: as text, JSON or a picture."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         """Store the recorded pipelines to compare. Raises `InvalidInput` for fewer than two."""
@@ -114,7 +114,7 @@ class Beside:
     def text(self) -> str:
         """Return the comparison as text with a column for each pipeline: first counts, then all its calls.
 
-        The counts say how many calls have a purpose (lane), and how many of these a sync made durable.
+        The counts say how many calls serve each purpose (lane), and how many of these a sync made durable.
         """
         return "\n".join(self._rows())
 
@@ -154,7 +154,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return the comparison as an SVG document: a diagram for each pipeline, then all system calls in words."""
+        """Return the comparison as an SVG document: a diagram of each pipeline, then a text on all system calls."""
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(

@@ -98,7 +98,7 @@ class Further:
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return how the ids of the runs of `last_jobs` begin, up to the first dot: `large` for `large.exit`."""
+        """Return the ids of the runs of `last_jobs`, each cut at its first dot: `large` for `large.exit`."""
         return []
 
 
@@ -183,9 +183,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs that can be planned only once the run without a crash has ended: one for each crash, and
-        others.
-        """
+        """Return the runs that can be planned only after the run without a crash: one per crash point, and others."""
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = self.points[EXIT].number
         jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
@@ -224,9 +222,9 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first one, and those with a crash loop.
 
-        Call it after the runs with one crash. Second crashes are *directed* if they are chosen by what the restart
-        did, for example at a system call that the first start did not make; others are random. `every` includes all
-        directed ones, otherwise their number is limited. With `--since` only those at changed lines are included.
+        Call it after the runs with one crash. Second crashes are *directed* if they are chosen by what the restart did,
+        for example at a system call that the first start did not make; others are random. `every` includes all directed
+        ones, otherwise their number is limited. With `--since` only crashes at changed lines are included.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -269,7 +267,7 @@ class Campaign:
         return list(map(outage_job, choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)))
 
     def faults(self, *, every: bool = False) -> list[Job]:
-        """Return the runs in which one system call suffers a fault, such as a write error, by the option `--fault`.
+        """Return the runs in which one system call suffers a fault of `--fault`, such as a write error.
 
         The calls are those at which the fault is most likely to do damage; with `every`, all that can suffer it.
         """
@@ -304,9 +302,9 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, and last a job for state outside of the watched folders.
+        """Yield the runs that depend on all earlier runs, and last a job on state outside of the watched folders.
 
-        That job is no run; its result is only a reason why the guarantee is unknown.
+        That job starts nothing; its result only gives the reason why such state makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -351,7 +349,7 @@ class Campaign:
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
         """Perform the runs and return their results, in parallel if the test has made copies of the user's folder.
 
-        A run may depend on the one before it only if there are no copies.
+        Without copies the runs happen in order, so only then may a run depend on the one before it.
         """
         kept = len(self.results)
         if self._copies:
@@ -496,7 +494,7 @@ class Campaign:
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Return `jobs` unchanged, after raising the time budget to what their runs need."""
+        """Raise the time budget to what the runs of `jobs` need, and return `jobs` unchanged."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
 
@@ -625,7 +623,7 @@ class Campaign:
     def listing(self) -> list[dict[str, str]]:
         """List the crash points, and the other runs known before the test, each as a dict with `id` and `line`.
 
-        `line` is a crash point's line of Python (empty if unknown), or the title of another run.
+        `line` is the line of Python at a crash point (empty if unknown); for another run it is the title.
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
@@ -695,7 +693,7 @@ def pipeline_campaign(
         raise ServiceUnavailable(why)
     if settings.faults and settings.unwatchable:
         raise InvalidInput(
-            "--fault: on this machine labkit cannot stop a system call before it happens, so it cannot let it fail. "
+            "--fault: on this machine labkit cannot stop a system call before it happens, so it cannot inject a fault. "
             f"{settings.unwatchable}"
         )
     with ExitStack() as stack:

@@ -44,17 +44,17 @@ Python replaces each cache file by a rename and checks it when reading, so paral
 
 
 class Shared(Exception):
-    """Raised, with the reason, if a pipeline's runs share something and so cannot go on in parallel."""
+    """Raised if the runs of a pipeline share something and so cannot be parallel; the message says what they share."""
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return how many runs may go on in parallel: `--parallel`, or else as many as cores and memory allow."""
+    """Return how many runs may be executed in parallel: `--parallel`, or else as many as cores and memory allow."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings of a pipeline for a copy of its folder: every path in the folder becomes one in `folder`.
+    """Return the settings for a copy of the pipeline in `folder`: every path in its own folder becomes one in `folder`.
 
     Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """

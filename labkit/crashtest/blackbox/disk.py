@@ -54,7 +54,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file in labkit's model of a disk: what programs see in it, and what of that has reached the disk."""
+    """A file in labkit's model of a disk: the bytes that programs see in it, and those that have reached the disk."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -251,7 +251,7 @@ class Disk:
                 yield node
 
     def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
-        """Return everything below each folder, by path, but for shared memory of databases.
+        """Return everything below each folder, by path, except the shared-memory files of databases.
 
         `names` and `contents` choose which names of a folder and contents of a file count: by default those that
         programs see now.

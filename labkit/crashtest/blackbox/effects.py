@@ -48,8 +48,8 @@ RETURN = "return"
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
     """Return a path with placeholders for all parts that differ from run to run, such as ids and times.
 
-    With `entries`, the numbers of the files in a series are replaced as well: `offsets/3` becomes `offsets/<n>`.
-    `pids` are the process ids to replace.
+    With `entries`, the numbers in the names of successive files are replaced as well: `offsets/3` becomes
+    `offsets/<n>`. `pids` are the process ids to replace.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -126,7 +126,7 @@ class Effect:
 
 
 class Namer:
-    """Gives each durable system call of a run a name that is the same in every run; takes the calls in order."""
+    """Gives the system calls of a run names that are the same in every run; takes the calls in order."""
 
     def __init__(
         self,
@@ -216,8 +216,8 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For these a running number in the name of a call (`#2`) would mean another file in each run. Give the result to
-    the `Namer` of a later run, which then keeps the numbers of the files.
+    For these files, the number at the end of a call's name (`#2`) would mean another file in each run. Give the result
+    to the `Namer` of a later run, which then keeps the numbers in the files' names instead.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

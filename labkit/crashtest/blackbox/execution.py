@@ -51,22 +51,22 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds without a durable system call in a start: before the first, and between two."""
+    """The longest times in seconds without a durable effect in a start: before the first, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record a time between two durable calls, in seconds since the start; `earlier` is 0.0 for the start."""
+        """Note the time between two durable effects, in seconds since the start; `earlier` is 0.0 for the start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return after how many seconds without a durable call an endless command is done.
+        """Return after how many seconds without a durable effect an endless command counts as done.
 
-        `begun` says whether it has made such a call already.
+        `begun` says whether this start has had such an effect already.
         """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
@@ -104,10 +104,10 @@ class Stopped(LabError):
 
 @dataclass
 class Beside:
-    """The objects that parallel runs share: an observer of their system calls, and a signal to stop."""
+    """The objects that parallel runs share: an observer of all their system calls, and a signal that stops them."""
 
     meet: Callable[[Call], None] | None = None
-    """Called with each durable system call, in whatever folder or to whatever server; None if nobody observes them."""
+    """Called with each system call that has a durable effect, in any folder or on any server; None if not needed."""
     stop: Event = field(default_factory=Event)
     """Stops every run of the test once it is set."""
 
@@ -208,7 +208,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Answer whether to wait on, or to kill the command because it is done or was silent for too long."""
+        """Answer whether to keep waiting, or to kill the command because it is done or was silent for too long."""
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
@@ -293,7 +293,7 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
 def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
     """Return the proof of a fault as a dict for JSON: which call suffered it, and how the start ended.
 
-    `silent` says whether the command then reported success.
+    Its key `silent` says whether the command reported success in spite of the fault.
     """
     [delivered] = start.watched.faults
     [effect] = [each for each in start.effects if each.name == at.effect]

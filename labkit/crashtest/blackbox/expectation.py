@@ -23,9 +23,7 @@ class WholeRows(Rows):
     """The expected rows of a pipeline if nobody knows how they are divided into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches, because nobody has said which rows form a batch; so the judge reports none as partly
-        visible.
-        """
+        """Return no batches: nobody has said which rows form one, so the judge reports none as partly visible."""
         return []
 
 
@@ -74,7 +72,7 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """The form of rows for `labkit.core.judge`; it knows no totals, so they are passed as normal rows."""
+        """The form of rows for `labkit.core.judge`; the judge knows no totals, so totals are passed as normal rows."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
@@ -143,7 +141,7 @@ class Expectation:
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
     """Return the rows that a pipeline should produce, with the form in which its reader returns rows.
 
-    `values` are the expected rows. `read` are those after a run without a crash; they show whether the reader
+    `values` are the expected rows. `read` are the reader's rows after a run without a crash, which show whether it
     returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)

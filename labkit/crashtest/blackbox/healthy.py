@@ -56,7 +56,7 @@ SMALLER = ", so what makes rows readable is not wholly known, and fewer of the p
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash that precedes all others in a crash test."""
+    """The findings of the run without a crash, with which every crash test begins."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -72,7 +72,7 @@ class Healthy:
 
 
 class Glances:
-    """Calls the user's reader before each durable system call, while the pipeline is stopped there.
+    """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
     It does so only if the reader is fast enough. Whether the reader succeeds must depend only on locks of the
     pipeline, not on the load of the machine, because the test chooses crash points by the rows that the reader

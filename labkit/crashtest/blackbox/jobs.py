@@ -135,7 +135,7 @@ def outage_job(point: Point) -> Job:
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
     """Return the run that restores an older copy of the checkpoint.
 
-    `effects` are the durable system calls of the run without a crash, half-way through which the copy is made.
+    `effects` are the system calls of the run without a crash, half-way through which the copy is made.
     """
     title = "an older copy of the checkpoint, restored behind later rows"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
@@ -144,7 +144,7 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
     """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more.
 
-    `effects` are the durable system calls of the run without a crash. Raises `JobFailed` without a checkpoint
+    `effects` are the system calls of the run without a crash. Raises `JobFailed` without a checkpoint
     folder.
     """
     folder = harness.settings.checkpoint

@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table that maps paths to purposes (lanes): what system calls on a matching path are for."""
+    """One row of the table that maps paths to purposes (lanes): a pattern of paths, and what calls on them are for."""
 
     lane: str
     pattern: str
@@ -79,7 +79,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the purpose of a durable system call (its lane), such as `data` for output, in a table of paths."""
+    """Finds the purpose of a system call (its lane), such as `data` for output, in a table of paths."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
         """Put the user's rows, texts `NAME=GLOB`, before the built-in table. Raises `InvalidInput` if malformed."""

@@ -32,7 +32,7 @@ class _Series:
 
 
 class Lines:
-    """Finds the lines of Python that make a pipeline's durable system calls, and remembers them."""
+    """Finds the lines of Python that make a pipeline's system calls with durable effects, and remembers them."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
         """Prepare to read lines; `read` gets a thread id and a process id, and returns the current line or None."""
@@ -55,9 +55,8 @@ class Lines:
     def added(self, effect: Effect, folder: Path) -> Effect:
         """Return the system call with the line of Python that makes it, and its process's command line.
 
-        Both are left empty if the process does not run Python. The kernel must hold the call meanwhile. The path in
-        a line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of the
-        folder.
+        Both are empty if the process does not run Python. Use this only while the kernel holds the call. The path in a
+        line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of the folder.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()

@@ -73,7 +73,7 @@ _STARTUP, _ENCRYPTION = 196608, 80877103
 
 
 def word(head: bytes, size: int) -> str:
-    """Return the name of a message to a server, such as `Produce`, by its first bytes and size; empty if unknown."""
+    """Return the name, such as `Produce`, of a message to a server with this head and size; empty if unknown."""
     if match := _HTTP.match(head):
         return match[1].decode()
     if match := _REDIS.match(head):

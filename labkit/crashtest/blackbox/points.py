@@ -70,7 +70,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, f
 
 
 class Point(NamedTuple):
-    """A crash point: before a durable system call, within a write, or at the end of the whole command."""
+    """A crash point: before a system call with a durable effect, within a write, or at the end of the whole command."""
 
     name: str
     number: int
@@ -91,7 +91,7 @@ class Point(NamedTuple):
 
     @property
     def kind_of_cut(self) -> str:
-        """Where the crash cuts a write, such as `, first page`; empty for the middle, or if it cuts no write."""
+        """Where the crash cuts a write, as a suffix: `, first page`; empty for the middle, or if it cuts no write."""
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
@@ -121,7 +121,7 @@ class Point(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return after how many bytes a SIGKILL may end a write, since Linux ends a write only between two pages.
+    """Return after which numbers of bytes a SIGKILL may end a write, since Linux ends one only between two pages.
 
     Empty if the call is no write, or within one page. Source: `generic_perform_write` in mm/filemap.c.
     """
@@ -137,9 +137,9 @@ BORDERS = 3
 def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
-    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for
-    text with a row per line: at the end of a row, and within the last row. If other rows came before, a border could
-    lie there.
+    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
+    with a row per line: at the end of a row, and within the last row; at another offset
+    in the file, a page border could lie there.
     """
     pages = borders(call)
     places = {}
@@ -172,7 +172,7 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run, from its durable system calls; the last one is the command's end.
+    """Return every crash point of a run, from its system calls with durable effects; the last one is the command's end.
 
     With `syncs`, there is also a point before each sync, for tests of power cuts; with `within`, there are points
     within each write that a SIGKILL may cut.
@@ -191,7 +191,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point after the sync `name`, since a SIGKILL before a sync loses nothing.
+    """Return the name of the crash point to use instead of that before the sync `name`, where a kill loses nothing.
 
     Empty if there is no sync of that name.
     """
@@ -205,9 +205,10 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> list[Point]:
-    """Return at most `most` crash points, the most important ones of a run with these durable system calls, in order.
+    """Return at most `most` crash points, the most important ones of a run, in order.
 
-    `shown` are the names of the calls that changed the reader's rows. A point has one of four kinds:
+    `effects` are the run's system calls with durable effects, and `shown` the names of those that changed the reader's
+    rows. A point has one of four kinds:
 
     0. just after such a call, or another of its family (the same name but for numbers), and the command's end;
     1. before a call that can make rows visible at once, such as a rename;
@@ -235,7 +236,7 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
 
 
 def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the points before every durable system call, syncs included, the most important first.
+    """Return the points before every system call with a durable effect, syncs included, the most important first.
 
     `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files
     in `last`, a set of masked paths, come last.
@@ -343,11 +344,11 @@ class States(NamedTuple):
 
 
 class Recoveries:
-    """The restarts after crashes that a test has seen: their durable system calls, by crash point.
+    """The restarts after crashes that a test has seen: their system calls with durable effects, by crash point.
 
-    They decide where a second crash is worthwhile. A pair of crash points is *directed* if its second point was
-    chosen by what the restart did, for example at a call that only restarts make. All other pairs are sampled at
-    random.
+    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if its second
+    point was chosen by what the restart did, for example at a call that only restarts make. All other pairs are sampled
+    at random.
     """
 
     def __init__(
@@ -357,7 +358,7 @@ class Recoveries:
         showing: Container[str] = (),
         states: "States | None" = None,
     ) -> None:
-        """Store the durable system calls of the restart after each crash, by crash point.
+        """Store the system calls with durable effects of the restart after each crash, by crash point.
 
         `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
         calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None
@@ -426,7 +427,7 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at a durable system call that only restarts make.
+        """Return the pairs whose second crash is at a system call that only restarts make.
 
         Of several crashes whose restarts make the same calls, only the last is used. The first pair of each family
         (name without numbers) comes first, and the rarest family before the others.
@@ -474,7 +475,7 @@ class Recoveries:
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return a list with one pair, a crash in one batch and a second one in a later batch; [] if there is none.
+        """Return a list with one pair: a crash in one batch, and a second crash in a later one; [] if impossible.
 
         Calls whose names differ only in numbers are taken for calls of different batches. The first crash is at the
         first of them with an important crash point, the second at the last of them in the restart. Calls that change

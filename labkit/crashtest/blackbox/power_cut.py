@@ -54,8 +54,8 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record its system calls that change the folders.
 
-        `decide` is asked before each call whether it may happen; only calls that happen are recorded. `contents` is
-        ignored, since the record always needs the bytes of writes. `more` are other arguments of
+        `decide` is called before each system call and says whether it may happen; only calls that happen are recorded.
+        `contents` is ignored, since the record always needs the bytes of writes. `more` are other arguments of
         `labkit.host.syscalls.watching.watch`.
         """
 
@@ -76,7 +76,7 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose result on the disk is unknown, by name, with their files; {} is ideal."""
+        """Return the recorded calls whose result on the disk is unknown, by name, with their files; {} if none."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))

@@ -165,7 +165,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy what the run without a crash showed, from the harness of another copy of the pipeline's folder."""
+        """Copy what the run without a crash showed, from the harness that performed it in another folder."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -230,8 +230,8 @@ class Harness:
     ) -> Start:
         """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
 
-        With a `fault`, that call fails in this way, and nothing is killed. `ask` is called before each durable
-        system call, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
+        With a `fault`, that call suffers this fault instead of the kill. `ask` is called before each system call with a
+        durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
         process. Returns the recorded calls, and how the command ended.
         """
         if run.unknown:
@@ -273,7 +273,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the durable system calls of the run's next start; give it all calls, in order."""
+        """Return an object that names the system calls of the run's next start; give it all calls, in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -281,8 +281,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        An answer that can never be rows raises `InvalidInput` until the run without a crash is over. Later it counts
-        as a failed call, because a crash may have caused it.
+        During the run without a crash, an answer that can never be rows raises `InvalidInput`. Later it counts as a
+        failed call, because a crash may have caused it.
         """
         try:
             return self.helpers.read()
@@ -332,7 +332,7 @@ class Harness:
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        A command that failed, or that SIGTERM stopped, is started again. One that reports success is not, even if
+        A command that failed, or that SIGTERM stopped, is started again. A command that reports success is not, even if
         rows are missing, since nobody would restart it. Raises `JobFailed` without proof of the fault.
         """
         start = self.start(run, at, fault=fault)
@@ -413,7 +413,8 @@ class Harness:
             at_once = self._rows_without_crash(run)
         if run.unknown:
             raise InvalidInput(
-                f"--more {self.settings.more}: in a run that gets all input at once, {run.unknown.rstrip('.')}."
+                f"--more {self.settings.more}: new input cannot be tested, because in a run that got the old and the "
+                f"new input at once, {run.unknown.rstrip('.')}."
             )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
@@ -443,9 +444,9 @@ class Harness:
     def start_two(self, run: PipelineRun, held: str) -> None:
         """Stop the command before the system call `held`, run a second instance, and let the first one go on.
 
-        Then the command is started once more, as a scheduler would do. A second instance that waits for the first
-        one is killed, because it cannot end before that. Raises `JobFailed` if the first instance never made the
-        call.
+        Then the command is started once more, as a scheduler would do. A second instance that waits for the first is
+        killed, because the first is stopped and the second would wait forever. Raises `JobFailed` if the first instance
+        never made the call.
         """
         others: list[Start] = []
 
@@ -478,11 +479,11 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Repeat a start of a command that ends at once without doing anything, and return the last start.
+        """Start a command again while it ends at once without doing anything, and return the last start.
 
         The instance that was killed may hold a lease. So the start is repeated until it works, or reaches the crash
-        point `at` if one is given, for as long as `--limit` allows. After the first wait in vain, no run of the test
-        waits.
+        point `at` if one is given, for as long as `--limit` allows. Once such a wait was in vain, later runs of the
+        test do not wait.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -556,7 +557,7 @@ class Harness:
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Store the rows that can be read before the recovery is complete; if the reader fails, add a note on that."""
+        """Store the rows that can be read before the recovery is complete, or note that the reader failed."""
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -609,7 +610,8 @@ def counted(values: Sequence[Any]) -> Counter[str]:
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs in which rows were missing after the restart.
 
-    The rows came with one more start, or never came because further starts did nothing, as with a lease.
+    One more start produced the rows, or they never came because further starts did nothing, for example because of a
+    lease.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]

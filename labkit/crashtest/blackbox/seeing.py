@@ -39,7 +39,7 @@ FEW = 2
 
 
 class Glance(NamedTuple):
-    """The rows that the reader returned while the pipeline was stopped before one durable system call."""
+    """The rows that the reader returned while the pipeline was stopped before one system call with a durable effect."""
 
     happened: int
     """The number of effects that had happened before this reading."""
@@ -72,9 +72,10 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the durable system calls that changed the reader's rows.
+    """Return the names of the system calls with durable effects that changed the reader's rows.
 
-    The result is empty if the only readings were those at the beginning and at the end, because they show no cause.
+    The result is empty if rows were read only at the beginning and at the end, which does not show which call changed
+    them.
     """
     if len(glances) <= 2:
         return set()
@@ -133,8 +134,8 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
     """Return the system calls that the test could not follow, by name, with the pipeline's files that they concern.
 
-    `unseen` are the names of all such calls, and `paths` their files. A call that concerns only other programs'
-    files is left out; a call without a known file may concern any file.
+    `unseen` are the names of all such calls, and `paths` their files. Calls that concern only other programs' files are
+    left out. Calls without a known file are included.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:

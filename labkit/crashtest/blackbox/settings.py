@@ -163,12 +163,12 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """For how many seconds to repeat a start that did nothing while rows are missing (a lease may block it)."""
+        """How many seconds to repeat a start that did nothing while rows are missing (a lease may block it)."""
         return self.limit
 
     @property
     def read_option(self) -> str:
-        """The option that says how rows are read, with which messages about the reader begin."""
+        """The option that says how rows are read; messages about the reader begin with its name."""
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
@@ -205,15 +205,15 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths of files, such as an engine's own, at which the test crashes last."""
+        """Return the masked paths of minor files, such as an engine's own, whose crash points the test tries last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that should come out if they are known without `--expected`; otherwise None."""
+        """Return the rows that the pipeline should produce, if they are known without `--expected`; otherwise None."""
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the rows that should come out, with the form in which the reader returns rows.
+        """Return the rows that the pipeline should produce, with the form in which the reader returns rows.
 
         `values` are the expected rows, `read` those that the reader returned after a run without a crash.
         """

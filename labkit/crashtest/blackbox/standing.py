@@ -47,7 +47,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """A design that a recorded pipeline may have: its order of writes, and facts that the record does not show."""
+    """One possible design of a recorded pipeline: its order of writes, and assumptions on what is not recorded."""
 
     design: Design
     guarantee: str
@@ -149,13 +149,13 @@ def read_names(path: Path) -> list[str]:
     file = next((each for each in files if each.is_file()), None)
     if file is None:
         raise InvalidInput(
-            f"--of {path}: there is no such record; write one with labkit effects --command CMD --out DIR."
+            f"--of {path}: there is no such record; write one with `labkit effects --command CMD --out DIR`."
         )
     try:
         record = msgspec.json.decode(file.read_bytes(), type=_Record)
     except (OSError, msgspec.DecodeError):
         raise InvalidInput(
-            f"--of {path}: this is not a record of effects; name a folder that labkit effects --out has written."
+            f"--of {path}: this is not a record of effects; name a folder that `labkit effects --out` has written."
         ) from None
     return [each.name for each in record.effects]
 
@@ -175,7 +175,7 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline with these durable system calls, and its possible designs.
+    """Return the order of writes of a pipeline with these system calls, and its possible designs.
 
     `own` are the user's rows (`--write`), each of which says what kind of write a call is; they override labkit's
     own rows for the engines that it recognises by the calls' names. `ends` is a pattern of the call that ends a
@@ -198,7 +198,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield every design in the table of `labkit orders` with this order of writes, each with its guarantee.
+    """Yield every design in the table of `labkit orders` that makes its writes in this order, with its guarantee.
 
     Of designs that differ only in writes that the recovery does not read, only the first is yielded.
     """

@@ -28,7 +28,7 @@ EXACT, MASKED, PRESENT, IGNORED = range(4)
 
 
 class Content(NamedTuple):
-    """What the test compares of one file: three values, from the strictest comparison to the loosest."""
+    """Three values by which the test compares one file between runs, from the strictest to the loosest."""
 
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
@@ -68,7 +68,7 @@ class RunFiles:
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state of the files just before a system call, and add the files that it changes to them."""
+        """Return the state of the files just before a system call; later states include the files that it changes."""
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -131,7 +131,7 @@ def _digest(body: bytes, *more: str) -> bytes:
 class Comparison:
     """Compares states of a pipeline's files, except contents that differ by chance, such as a time.
 
-    It learns these from starts that made the same system calls.
+    It learns which contents do so from starts that made the same system calls.
     """
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """Return a short description of a durable system call: its name, file, size in bytes and line of Python."""
+    """Return a short description of a system call: its name, file, size in bytes and line of Python."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -93,7 +93,7 @@ def _readings(run: PipelineRun) -> Iterator[Line]:
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    """Return durable system calls as dicts for the JSON report."""
+    """Return system calls with durable effects as dicts for the JSON report."""
     return [
         {
             "name": each.name,
@@ -152,7 +152,7 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation with the user's rows in place of the numbers that the test gave them."""
+    """Return the explanation with the user's rows instead of the numbers by which the test identifies them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

@@ -28,7 +28,7 @@ class Unsynced:
     """Tracks how many bytes of each file one start has synced, and removes those whose sync failed.
 
     It knows only the sizes of files. So after a failed sync it cannot undo bytes that were overwritten in place, or
-    names in a folder; the attribute `unmodelled` then says which of these remained.
+    changed names in a folder; the attribute `unmodelled` then says which of these changes remained.
     """
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """A row of a table in `writes.toml`: the kinds of writes that a system call makes if its name matches."""
+    """A row of a table in `writes.toml`: a pattern, and the kinds of writes that calls with a matching name make."""
 
     pattern: str
     """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
@@ -48,7 +48,7 @@ class Meaning(NamedTuple):
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a system call's name, with or without its number: `rename a #2`."""
+    """Return whether a pattern matches a system call's name, either with its number (`rename a #2`) or without."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -87,7 +87,7 @@ def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
 
 
 class Engine(NamedTuple):
-    """The table of `writes.toml` for one engine or format: what kinds of writes its system calls are."""
+    """The table of `writes.toml` for one engine or format, which says what kind of write each system call makes."""
 
     name: str
     sign: str
@@ -129,8 +129,8 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
     """Return further table rows, which say that a change of a file's mode, owner or time is no write (`nothing`).
 
-    There is a row for each file that the run's engines write, because an engine sets modes on its files and never
-    reads them. Attributes of any other file get no row, because a pipeline may use them as its record of finished
+    There is a row for each file that the run's engines write, because an engine sets modes on its files and never reads
+    these modes. Attributes of any other file get no row, because a pipeline may use them as its record of finished
     work. `names` are the names of a run's system calls, `table` the rows of its engines.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
@@ -175,11 +175,11 @@ class Orders(NamedTuple):
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the step (from 1) in which a system call makes a write, and how many of its writes come before.
+        """Return the step (from 1) in which a system call makes a write, and how many writes of this step come before.
 
         Writes that take effect together count as one. Returns None if no call of that name makes a write. `name` may
-        also be a later call of a write that takes several; a kill there leaves this write incomplete, so it is not
-        counted either.
+        also be a later call of a write that takes several calls; a kill there leaves this write incomplete, so this
+        write is not counted either.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -191,7 +191,7 @@ class Orders(NamedTuple):
 def orders(
     names: Iterable[str], table: Sequence[Meaning], ends: str | None = None, idle: Iterable[Write] = ()
 ) -> Orders:
-    """Return the steps (such as batches) of a run, from the names of its durable system calls in their order.
+    """Return the steps (such as batches) of a run, from the names of its system calls in their order.
 
     `table` gives the meanings of the calls. A step ends after each call that matches the pattern `ends`; without
     `ends`, a new step begins as soon as an earlier kind of write of the step is repeated. `idle` are kinds of writes
@@ -290,7 +290,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            "the writes of one step are interleaved, so no kind comes first; name with `ends` (--ends) an effect that "
-            f"ends every step, or none: {write_order}."
+            f"the writes of one step are interleaved ({write_order}), so no kind comes first; set `ends` (--ends) to "
+            "an effect that ends every step, or omit it."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of a pipeline's record: a durable system call, or several alike on one file in a row."""
+    """One line of a pipeline's record: a system call with a durable effect, or several alike on one file in a row."""
 
     first: Effect
     lane: str
@@ -55,7 +55,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class XRay:
-    """The record of a pipeline's durable system calls in one run without a crash."""
+    """The record of a pipeline's system calls with durable effects in one run without a crash."""
 
     command: str
     folders: tuple[Path, ...]
@@ -80,7 +80,7 @@ class XRay:
         return lines
 
     def notes(self) -> Iterator[str]:
-        """Yield notes that somebody needs to understand the record, such as that nothing was synced."""
+        """Yield notes that help to understand the record, for example that the pipeline synced nothing."""
         folders = ", ".join(map(str, self.folders))
         lasting = [each for each in self.effects if each.kind is not CallKind.EXIT]
         if not lasting:
@@ -213,7 +213,7 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 class Recorder:
-    """Records the durable system calls of a command, and kills the command after `limit` seconds without a call."""
+    """Records the durable effects of a command, and kills the command after `limit` seconds without one."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -238,10 +238,10 @@ class Recorder:
 
 
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
-    """Run a command once, by a shell in the current folder, and return the record of its durable system calls.
+    """Run a command once, by a shell in the current folder, and return the record of its durable effects.
 
-    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The command is
-    killed after `limit` seconds without a system call. Raises the errors of `watch`.
+    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The
+    command is killed after `limit` seconds without a system call. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = watch(

@@ -73,7 +73,7 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
-    """Kill the processes with these ids, and wait until they are gone, for at most `seconds`."""
+    """Kill the processes with these ids, and wait for at most `seconds` until they are gone."""
     return kill_all(lambda: [pid for pid in pids if is_alive(pid)], seconds)
 
 

@@ -163,7 +163,7 @@ def _folders(file: str) -> tuple[Path, ...]:
 
 
 class Traces:
-    """A snapshot of a Spark session and its process before a job, to find out what the user's sink leaves behind."""
+    """A snapshot of a Spark session and its process before a job, to detect what the user's sink leaves behind."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
         """Record the state of the session and its process now; files in `scratch` do not count."""
@@ -271,8 +271,8 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
     if not start.started:
         future.result()
         raise TypeError(
-            "the sink's function started no query; start one, or return the writer, as in return "
-            "stream.writeStream.format(...)"
+            "the sink's function started no query; start one, or return the writer, as in `return "
+            "stream.writeStream.format(...)`"
         )
 
     def await_end() -> None:

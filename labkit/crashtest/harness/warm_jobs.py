@@ -109,7 +109,7 @@ class WarmJobs:
         self._count = 0
 
     def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
-        """Return the function that starts the next job of a run and watches its system calls.
+        """Return a function that starts the next job of a run and watches the job's system calls.
 
         Only the first start of a run may use a process in which another job has ended, because a restart after a
         crash must find nothing in memory. With `exits`, the process must end within the run, so no other job uses

@@ -66,7 +66,7 @@ class SupervisedDriver:
             raise JobFailed(
                 f"the supervisor (process {self._supervisor.pid}) did not end its driver within {END_PATIENCE:.0f} s, "
                 "perhaps because it was suspended. labkit killed both; continue the run with "
-                "labkit run --resume FOLDER."
+                "`labkit run --resume FOLDER`."
             ) from error
         finally:
             assert self._supervisor.stdout is not None
@@ -98,7 +98,7 @@ class SupervisedDriver:
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver, which is not needed any more. Any thread may call this again."""
+        """Make the supervisor kill the Spark driver, which nobody needs any more. Any thread may repeat this."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
@@ -106,8 +106,8 @@ class SupervisedDriver:
     def events(self) -> Iterator[AnyEvent]:
         """Yield what happens to the Spark driver, in order; the last event proves that all its processes have ended.
 
-        Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that is not
-        allowed in the current state, or if the events end without that proof.
+        Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that the
+        driver's current state does not allow, or if the events end without that proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()

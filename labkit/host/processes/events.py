@@ -63,7 +63,7 @@ class Ready(Event, frozen=True, tag="ready"):
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
-    """The Spark driver begins with a streaming query, at first with the recovery of its sink."""
+    """The Spark driver begins to execute a streaming query; first the query's sink recovers."""
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):

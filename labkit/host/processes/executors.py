@@ -64,7 +64,7 @@ class Executors:
         """After the driver's death, wait up to `GONE_SECONDS` until no executor is left; return how they ended.
 
         `outlived` are the ids of the executor processes that were alive at the driver's death. The result also names
-        those that are still alive after the wait.
+        the processes that are still alive after the wait.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

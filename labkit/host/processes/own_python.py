@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput
 
 
 def own_python(*words: str) -> list[str]:
-    """Return a command for the present Python with these arguments; it imports nothing from the working folder."""
+    """Return a command that runs this Python with these arguments, and without imports from the working folder."""
     return [sys.executable, "-P", *words]
 
 
@@ -25,7 +25,7 @@ def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry, which stands for the working folder.
 
     Otherwise Python would import modules from that folder, which may be a learner's submission. Python executes a
-    `sitecustomize.py` in it at its start, before this check, but the error prevents all later imports.
+    `sitecustomize.py` in that folder when it starts, before this check, but the error prevents all later imports.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

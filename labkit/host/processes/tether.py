@@ -99,7 +99,7 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Call `take` with each line of standard input, until that closes because the parent died or closed the pipe."""
+    """Call `take` with each line of standard input, until the parent process dies or closes this pipe."""
     for line in sys.stdin.buffer:
         take(line)
 
@@ -107,8 +107,8 @@ def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> Non
 def end_with_parent() -> None:
     """Start a thread that ends this process at once when its parent dies, whatever it is doing.
 
-    It watches the parent's process id and not the pipe from the parent, which also closes in normal operation; then
-    this process must still clean up.
+    The thread watches the parent's process id and not the pipe from the parent, because the pipe also closes in normal
+    operation, when this process must still clean up.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

@@ -139,7 +139,7 @@ class KafkaService:
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
                 f"labkit has no running Kafka broker to stop (state: {status.state}); start one with "
-                "labkit services up kafka, and repeat the run."
+                "`labkit services up kafka`, and repeat the run."
             )
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
@@ -156,7 +156,7 @@ class KafkaService:
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
                 f"labkit has no running Kafka broker to kill (state: {status.state}); start one with "
-                "labkit services up kafka, and repeat the run."
+                "`labkit services up kafka`, and repeat the run."
             )
         _end(status.pid, GRACE, gently=False)
         return [status.pid]

@@ -27,7 +27,7 @@ _CHANCE = random.SystemRandom()
 def hold(stack: ExitStack, wanted: int = 0) -> int:
     """Return a free port on the loopback interface: `wanted` if it is free, otherwise any.
 
-    Until `stack` is closed, a socket in it occupies the port, so several calls return different ports; close it
+    Until `stack` is closed, a socket in it occupies the port, so several calls return different ports; close `stack`
     right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
     """
     first = [wanted] if wanted else []
@@ -43,7 +43,7 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
             chosen: int = listener.getsockname()[1]
             return chosen
     raise ServiceUnavailable(
-        f"No TCP port is free on {HOST}; end programs that listen there. labkit doctor checks whether you may listen."
+        f"No TCP port is free on {HOST}; end programs that listen there. `labkit doctor` checks whether you may listen."
     )
 
 

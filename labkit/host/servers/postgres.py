@@ -111,7 +111,7 @@ class PostgresService:
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
                 f"labkit has no running PostgreSQL server to stop (state: {status.state}); start one with "
-                "labkit services up postgres, and repeat the run."
+                "`labkit services up postgres`, and repeat the run."
             )
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
@@ -132,7 +132,7 @@ class PostgresService:
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
                 f"labkit has no running PostgreSQL server to kill (state: {status.state}); start one with "
-                "labkit services up postgres, and repeat the run."
+                "`labkit services up postgres`, and repeat the run."
             )
         processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
@@ -221,8 +221,8 @@ class PostgresService:
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             raise ServiceUnavailable(
-                f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: labkit services down "
-                "postgres stops it, and labkit services up postgres starts it again."
+                f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: `labkit services down "
+                "postgres` stops it, and `labkit services up postgres` starts it again."
             )
         wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
         for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):

@@ -102,7 +102,7 @@ def _refused(address: str, error: psycopg.Error) -> LabError:
     telling = next((line for line in lines if "FATAL" in line), lines[0])
     message = _without_password(address, telling.rpartition("failed: ")[2].strip().rstrip("."))
     if "starting up" in message or "shutting down" in message or "recovery mode" in message or "FATAL" not in message:
-        remedy = f"start it (labkit services up postgres), or correct {POSTGRES}"
+        remedy = f"start it (`labkit services up postgres`), or correct {POSTGRES}"
         return ServiceUnavailable(f"PostgreSQL at {redacted(address)} does not answer ({message}); {remedy}.")
     return InvalidInput(f"PostgreSQL at {redacted(address)} refuses the connection ({message}); correct {POSTGRES}.")
 

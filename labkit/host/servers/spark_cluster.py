@@ -84,8 +84,8 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 def linked_home(folder: Path) -> dict[str, str]:
     """Create a SPARK_HOME below `folder`, with a link to the installed jars; return the variables that select it.
 
-    Otherwise workers would write into the installed PySpark package, which contains their default work folder. The
-    new folder has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
+    Without these variables, workers would write into the installed PySpark package, which contains their default work
+    folder. The new folder has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)

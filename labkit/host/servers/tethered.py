@@ -69,7 +69,7 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 def guard(kind: str, settings: Sequence[str]) -> None:
     """Start a server (`kind`: postgres or kafka), print its address on standard output; end it when stdin closes.
 
-    For PostgreSQL, `settings` begin with a memory limit in bytes (0: none); the others are arguments of initdb.
+    For PostgreSQL, the first of `settings` is a memory limit in bytes (0: none); the others are arguments of initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()

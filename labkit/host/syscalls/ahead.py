@@ -71,8 +71,8 @@ class Ahead:
         """Call `decide` before each further system call of the command, as `watch` of the module `watching` does.
 
         As soon as every call waits for `decide`, `begin` is called, to tell the waiting command to continue. When
-        `is_done` returns True, this ends: the command stays alive, its calls no longer wait, and `watch` may be
-        called again. If this ends for another reason, such as the answer KILL, the command is killed.
+        `is_done` returns True, this method returns: the command stays alive, its calls no longer wait, and `watch` may
+        be called again. If the method ends for another reason, such as the answer KILL, it kills the command.
         """
         goes_on = False
         try:

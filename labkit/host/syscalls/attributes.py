@@ -73,7 +73,7 @@ def _effect(file: Attributed) -> CallEffect:
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
     """Return what a stopped `utimensat` would change: the times of a file.
 
-    Its path is at the address `place`; if `place` is 0, it is the file that the descriptor `folder` has open.
+    The file's path is at the address `place`; if `place` is 0, the descriptor `folder` has the file open.
     """
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
@@ -84,7 +84,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return what a stopped `chown` would change: the owner, or set-id bits, which it clears; None if nothing."""
+    """Return what a stopped `chown` would change: the owner, or the set-id bits (cleared); None if nothing."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID

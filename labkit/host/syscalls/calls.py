@@ -128,7 +128,7 @@ class CallEffect(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """An action whose effects labkit cannot follow, such as a write through mapped memory; it is only counted."""
+    """An action whose effects labkit cannot follow but only counts, such as a write through mapped memory."""
 
     name: str
     path: str = ""

@@ -58,7 +58,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return a seccomp filter that applies `action` to these calls and to all 32-bit calls, and allows all others."""
+    """Return a seccomp filter that applies `action` to `questions` and all 32-bit calls, and allows all others."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -153,7 +153,10 @@ class Listener:
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make a stopped call return this value or negative errno without happening; False if it was interrupted."""
+        """Make a stopped call return this value or negative errno without happening.
+
+        Return False if a signal interrupted the call.
+        """
         error = min(returned, 0)
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, returned - error, error, 0))
 

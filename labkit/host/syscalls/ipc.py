@@ -21,12 +21,12 @@ def attach(identifier: int, flags: int) -> Interpretation:
 
 
 def control(identifier: int, command: int) -> Interpretation:
-    """Return the effect of `semctl`, a command for SysV semaphores; None unless it sets their values."""
+    """Return the effect of `semctl`, which controls SysV semaphores; None unless it sets their values."""
     return used("sem", identifier) if command & ~_IPC_64 in _SETS else None
 
 
 def used(kind: str, identifier: int) -> Interpretation:
-    """Return the effect of using a SysV object of this kind; None if it is private to the program."""
+    """Return the effect of using a SysV object of this kind; None if only this program can use the object."""
     return None if _is_private(kind, identifier) else Unseen(_NAMES[kind])
 
 

@@ -59,10 +59,10 @@ def watch(
     """Run a command, and call `decide` before each of its system calls of these kinds; the kernel holds the call.
 
     The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
-    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. The
-    answer KILL kills everything that the command ever started, and the held call never happens. The answer `Fault`
-    injects that fault into the call; `WatchedRun.faults` has the evidence. With `contents`, calls that write include
-    their bytes. `linger` is how many seconds processes may outlive the command.
+    appended to the file `output`, and writing it does not count as a call. `tick` is called about every 50 ms. If
+    either of the two answers KILL, everything that the command ever started is killed, and the held call never happens.
+    If `decide` answers with a `Fault`, the call suffers it; `WatchedRun.faults` has the evidence. With `contents`,
+    calls that write include their bytes. `linger` is how many seconds processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the
@@ -107,8 +107,8 @@ class Watch:
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
         """Decide on the command's system calls until all its processes have ended; return how the command ended.
 
-        `linger`: seconds that processes may outlive it. If `is_done` returns True, stop watching and leave the
-        command alive.
+        `linger` is how many seconds processes may outlive the command. If `is_done` returns True, stop watching and
+        leave the command alive.
         """
         try:
             held = self._serve(linger, is_done)

@@ -39,7 +39,7 @@ def of_folder(path: Path) -> tuple[str, Diagram]:
         if not file.is_file():
             raise InvalidInput(
                 f"{path}: this is not the folder of a finished run, because {file.name} is missing; name the folder "
-                "that labkit run has printed."
+                "that `labkit run` has printed."
             )
     try:
         run = Run(Scenario.from_json(json.loads(folder.verdict.read_bytes())["scenario"]), folder)

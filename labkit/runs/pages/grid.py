@@ -60,8 +60,8 @@ class Square(NamedTuple):
 
 
 class VerdictGrid:
-    """A table of verdicts with a row for each sink and store, and a column for each failpoint. The verdicts are
-    either all simulated or all from real runs.
+    """A table of verdicts with a row for each sink, store and commit order, and a column for each failpoint. The
+    verdicts are either all simulated or all from real runs.
     """
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:

@@ -25,7 +25,7 @@ def walk_of(scenario: Scenario) -> Replay:
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
         raise InvalidInput(
-            "The simulator can repeat only a run of the job running that keeps its checkpoint and uses one of the "
+            "The simulator can repeat only a run of the job `running` that keeps its checkpoint and uses one of the "
             f"stores {', '.join(STORES)}; choose these options."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):

@@ -57,7 +57,7 @@ def check_crashes(scenario: "Scenario") -> None:
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
         raise InvalidInput(
             f"--crash {scenario.crashes[0]}: the first driver has nothing to recover, so it never reaches this "
-            "failpoint; put another --crash before this one, from which the next driver recovers."
+            "failpoint; put another --crash before this one, so that the next driver has something to recover."
         )
 
 

@@ -47,7 +47,7 @@ def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
 
 
 class Crashes(Kind[tuple[Crash, ...]]):
-    """The type of the option `crashes`: a list of failpoints; the nth driver is killed at the nth one."""
+    """The type of the option `crashes`: a list of failpoints; the nth driver is killed at the nth failpoint."""
 
     annotation = list[str]
     accepts = list[str] | str
