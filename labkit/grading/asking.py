@@ -31,7 +31,7 @@ AFTER_RESTART = 64
 class Unanswered(AnswerFailed):
     """Raised if the learner's function or value gives no valid reply to the judge (the exercise's check function).
 
-    `kind` names the failure in the grader's own words, so learners may read it: it cannot contain a hidden value.
+    `kind` names the failure in fixed words of the grader. Learners may read these, because no hidden value is in them.
     """
 
     def __init__(self, reason: str, kind: str) -> None:

@@ -32,8 +32,8 @@ _FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograde
 def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
     """Return the files (name to text) of an autograder for Gradescope that hands out grades computed by labkit.
 
-    A submission with unknown points has no result there. Nor has one whose authors have different points, because
-    Gradescope stores one score each; `doubts` then gets a question for the instructor.
+    It gives no result to a submission with unknown points, nor to one whose authors have different points, because
+    Gradescope stores one score per submission; in the second case `doubts` gets a question for the instructor.
     """
     authors: dict[str, list[Row]] = defaultdict(list)
     for row in book.rows:

@@ -85,7 +85,7 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
-    """Return the pairs of students with identical files or equal rare answers, the most suspicious first."""
+    """Return the pairs of students with files or answers that are equal and rare, the most suspicious first."""
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:

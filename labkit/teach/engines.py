@@ -134,7 +134,7 @@ def engines(*names: str, killed: bool = False) -> Engines:
 
 
 class Kill(NamedTuple):
-    """The result for one engine that was killed and restarted: the rows that a reader then found, and the guarantee."""
+    """The result for one engine that was killed and restarted: how many rows a reader then found, and the guarantee."""
 
     name: str
     rows: int

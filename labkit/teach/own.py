@@ -283,7 +283,7 @@ def _some(number: int, what: str) -> str:
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
     """Run a quick crash test on real Spark for `lab.crash_test`, and return its results.
 
-    Passes on the errors of a crash test, except for one about a missing server.
+    Raises the errors of a crash test. Returns `Untested` if a server or Java is missing, or the sink is still a stub.
     """
     from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.page import keep

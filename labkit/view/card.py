@@ -125,7 +125,7 @@ def beside(*parts: str) -> Html:
 
 
 class Shown:
-    """A result that a notebook displays as HTML, and everything else as text: subclasses define `html` and `str`."""
+    """A result that a notebook displays as HTML, and other programs as text; subclasses define `html` and `__str__`."""
 
     def html(self) -> str:
         """Return the result as HTML that needs no other file."""

@@ -1,4 +1,4 @@
-"""Call a learner's function with the judge's questions: once with different arguments, and again with some at the end.
+"""Ask a learner's function each of the judge's questions once, and repeat some of them at the end.
 
 A question is the arguments of one call. A search asks the same question in many states, and in grading each call goes
 to another process, so answers are cached. If a repeated call gives another answer, the function keeps state between its

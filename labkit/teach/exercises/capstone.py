@@ -82,7 +82,7 @@ their MD5, then of their SHA-1, and then of their SHA-256.
 
 
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
-    """Return names similar to `name`, which a sink confuses if it shortens, hashes or normalises names of queries.
+    """Return names that a sink confuses with `name` if it shortens, hashes or normalises names of queries.
 
     Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
     `blanks` is true, a blank or an accent as a separate Unicode character. Two differ only after 60 letters. Others

@@ -30,8 +30,8 @@ Change = tuple[str, str, int | None, int | None]
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
     """Return the messages by which a query announces that the count of a word changed.
 
-    `way` is the changelog encoding: append, retract or upsert. Returns "refused" if this encoding cannot express the
-    change.
+    `way` is the changelog encoding: append, retract or upsert. `before` and `after` are the counts; None means that
+    the query has no row for the word. Returns "refused" if this encoding cannot express the change.
     """
     if after == before:
         return []

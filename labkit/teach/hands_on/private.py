@@ -27,9 +27,9 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the user's server if the environment variable `variable` is set; otherwise start a private one.
+    """Return the user's server, which the environment variable `variable` names; otherwise a private one.
 
-    Raises `ServiceUnavailable` if no private server can be started.
+    The first call starts the private server. Raises `ServiceUnavailable` if it cannot be started.
     """
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
@@ -59,7 +59,7 @@ _clients: dict[str, Client] = {}
 def client(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
 ) -> ClientT:
-    """Return a new client, made by `make`, of the server that `find` returns, and clean up after an earlier one.
+    """Return a new client, made by `make`, of the server that `find` returns; first let an earlier client clean up.
 
     A client of a user's own server also cleans up when this process ends.
     """

@@ -247,7 +247,7 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
 
 
 def main() -> None:
-    """Carry out the tasks of the first line of standard input, and print how each ended as JSON."""
+    """Carry out the tasks in the first line of standard input, and print as JSON how the consumers ended."""
     channel = os.dup(1)
     os.dup2(2, 1)  # what a program prints must not come into the answer
     line = b""

@@ -22,11 +22,11 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Let one of labkit's sinks write and commit two batches; the disk operations of the second one are counted.
+    """Let one of labkit's sinks write and commit two batches, of which the caller counts the disk operations.
 
-    The first batch is not counted, because it also creates folders. The empty files `BEGIN` and `END` are created
-    before and after the second batch. If the sink supports it, the engine logs its
-    decision for a batch before the sink commits it.
+    Only the second one is counted, because the first also creates folders. The empty files `BEGIN` and `END` appear
+    before and after the second batch. If the sink supports it, the engine logs its decision for a batch before the
+    sink commits the batch.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -302,7 +302,7 @@ class Axis(NamedTuple):
 class Place(NamedTuple):
     """The result of one kill between two requests of the sink's first batch.
 
-    With two writers, the older one is stopped there instead.
+    With two writers, labkit stops the older one there instead of killing it.
     """
 
     request: str

@@ -271,7 +271,7 @@ def limit(what: int, most: int, *, for_good: bool = True) -> None:
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Reply to each request on a connection, one per line, until the client closes it."""
+    """Reply to each line, a request, on a connection until the client closes it; the numbers limit this process."""
     process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:

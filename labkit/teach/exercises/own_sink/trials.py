@@ -280,7 +280,7 @@ class Delivery:
         return request
 
     def finish(self) -> DeliveryEnd:
-        """Perform all remaining requests of the sink for this batch, and return how it ended."""
+        """Perform all remaining requests of the sink for this batch, and return how the sink's work ended."""
         while (request := self.next()) is not None:
             self.perform(request)
         assert self.ended is not None
@@ -365,7 +365,7 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Pass a batch to the sink and return how it ended; `kill`, if given, says where to kill the process."""
+        """Pass a batch to the sink and return how the sink's work ended; `kill` says where to kill the process."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
