@@ -11,12 +11,15 @@ from functools import partial
 
 from build_sinks import ROOT, keep_in_step, with_parts
 
+from labkit.crashtest.blackbox.disk import ALL_LOST, EXTREMES
 from labkit.crashtest.engines import Pipeline, Verdict, not_run, pipelines, verdicts
 
 PAGE = ROOT / "docs" / "reference" / "systems.md"
 STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_systems.py"
 WHO = "written by tools/build_systems.py from data/pipelines/engines"
 END = "<!-- end -->"
+DISK = f": {EXTREMES[ALL_LOST]}"
+"""The part of a run's title after which the files are listed that the power cut removed; it follows the system call."""
 
 
 def short(*, power_cut: bool) -> str:
@@ -26,7 +29,7 @@ def short(*, power_cut: bool) -> str:
     for pipeline, record in recorded():
         if ("--power-cut" in pipeline.options) is not power_cut:
             continue
-        where = f"`{record.weakest}`" if record.weakest else "-"
+        where = f"`{crash(record)}`" if record.weakest else "-"
         rows.append(
             f"| [{pipeline.system}](#{pipeline.name}) | {pipeline.does} | {claim(record)} | {extent(record)} "
             f"| {where} | {pipeline.change or '-'} |"
@@ -35,7 +38,7 @@ def short(*, power_cut: bool) -> str:
 
 
 def long() -> str:
-    """Return a section for each recorded verdict: versions, promise, prediction, result, and how to repeat it."""
+    """Return a section for each recorded verdict, with the promise, the results, the cause, a repair and versions."""
     return "\n".join(section(pipeline, record) for pipeline, record in recorded())
 
 
@@ -49,18 +52,25 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         f"{pipeline.system}: {pipeline.does}.",
         f"- Documented: {quoted}." if pipeline.promise else "- We found no promise in its documentation.",
         f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
-        f"- Result: {outcome(record)}.",
+        f"- Result of all runs: {outcome(record, power_cut='--power-cut' in pipeline.options)}.",
     ]
+    if record.because:
+        lines += [
+            f"- Worst single run: {html.escape(record.because.replace(', as {', ', for example {'), quote=False)}.",
+            f"- Crash of the worst run: `{crash(record)}`.",
+        ]
+    if state := disk(record):
+        lines.append(f"- Disk after this power cut: `{state}`.")
     if pipeline.why:
         lines.append(f"- Explanation: {pipeline.why}.")
-    if record.because:
-        lines.append(f"- The worst single run, `{record.weakest}`: {html.escape(record.because, quote=False)}.")
+    lines.append(f"- Most revealing crash: {pipeline.at}.")
+    if pipeline.change:
+        lines.append(f"- What to change: {pipeline.change}.")
     if pipeline.report:
         text = f"[Report for its maintainers](../../data/reports/{pipeline.report}/README.md)"
         lines.append(f"- {text} on this or a similar pipeline.")
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
-        f"- Most revealing crash: {pipeline.at}.",
         f"- Versions: {versions}; labkit {record.labkit}, {record.day}.",
         f"- Repeat: `make systems ONLY={pipeline.name}`; {program}.",
         "",
@@ -113,11 +123,23 @@ def claim(record: Verdict) -> str:
     return best + (f" ({', '.join(record.violated)})" if record.violated else "")
 
 
-def outcome(record: Verdict) -> str:
-    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points were tried, in 2 runs`."""
+def crash(record: Verdict) -> str:
+    """Return at which call the worst run crashed, as `the power fails before create checkpoint/draft #3`."""
+    return record.weakest.partition(DISK)[0]
+
+
+def disk(record: Verdict) -> str:
+    """Return what was missing on the disk after the power cut of the worst run; empty if it was another crash."""
+    return "".join(record.weakest.partition(DISK)[1:]).removeprefix(": ")
+
+
+def outcome(record: Verdict, *, power_cut: bool = False) -> str:
+    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points was tried, in 2 runs`."""
     harmless = " (no crash did harm)" if claim(record) == "not refuted" else ""
     unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
-    tried = f"{record.tried} of {record.found} possible crash points were tried, in {record.runs} runs"
+    were = "was" if record.tried == 1 else "were"
+    tried = f"{record.tried} of {record.found} possible crash points {were} tried, in {record.runs} runs"
+    tried += ", power cuts included" * power_cut
     return f"{claim(record).replace('none', 'no guarantee', 1)}{harmless}; {tried}{unknown}"
 
 
