@@ -33,7 +33,7 @@ class ServiceUnavailable(LabError):
 
 
 class MissingExtra(ServiceUnavailable):
-    """Raised if an optional package is not installed; the message names the extra, as in labkit[spark], that has it."""
+    """Raised if an optional package is not installed; the message names its extra, such as `labkit[spark]`."""
 
 
 class NeedsInstallation(ServiceUnavailable):

@@ -193,8 +193,8 @@ def exposure(
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences to print below a verdict, each as (name, sentence without full stop).
 
-    `breaks` tells which row no run without failures could show. `drawn` tells which values records with random
-    values showed. `wrong` tells how long readers could have read a wrong value.
+    The names are `breaks` (which row no run without failures could show), `drawn` (which values the records with
+    random values showed) and `wrong` (how long readers could have read a wrong value).
     """
     lines = []
     if explanation is not None and explanation.adds:

@@ -44,8 +44,8 @@ _INTEGERS = struct.Struct("=qq")
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
     """Compare the expected records with the rows that a reader saw; return the anomalies, such as lost records.
 
-    From `large` expected records or events on, `judge_large` does this, with the same result. Raises `InvalidInput`
-    if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
+    If there are `large` or more expected records or events, `judge_large` computes the same result in less memory.
+    Raises `InvalidInput` if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
     """
     try:
         expected, events = iter(expected), iter(history.events)

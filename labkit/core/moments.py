@@ -60,8 +60,8 @@ _ANY = {step.point: step for step in _OF_ANY}
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
     """Return the nine failpoints (crash points) of a micro-batch in the order in which a sink passes them.
 
-    Without a strategy, the order is that of `NAMES`. A failpoint that the sink never passes comes after the last one
-    before it in `NAMES` that the sink does pass.
+    Without a strategy, the order is that of `NAMES`. A failpoint that the sink never passes is inserted after the
+    nearest failpoint that precedes it in `NAMES` and that the sink passes.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]

@@ -192,9 +192,9 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Return settings from what a user typed: `words` maps options' names to it; None means the default.
+        """Return settings from the values that a user typed: `words` maps the name of each option to its value.
 
-        A missing option has its default as well. `others` sets the fields that are not options. Raises
+        An option that is missing or None gets its default. `others` sets the fields that are not options. Raises
         `InvalidInput` for an invalid value or combination, and `TypeError` for an unknown option.
         """
         options = options_of(cls)

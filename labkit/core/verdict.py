@@ -57,8 +57,9 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    `batch` and `incarnation` wrote the row. A lost record that an older value (`overwritten_by`) replaced has them
-    too; any other has its planned batch and no incarnation. Fields that do not apply are None: `earlier` is the
+    `batch` and `incarnation` say which micro-batch and driver wrote the row. Of a lost record they are known only if
+    an older value (`overwritten_by`) replaced its row; otherwise `batch` is the planned batch, and `incarnation` is
+    None. Fields that do not apply are None: `earlier` is the
     first occurrence of a duplicate; at a regression, `to_value` is the older value that followed `from_value`;
     `moment` is the reading that saw an incomplete batch (fractured read).
     """

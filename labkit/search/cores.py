@@ -59,7 +59,8 @@ class _Portion(NamedTuple):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide a search on `cores` processes for a `with` block.
 
-    Levels with fewer than `wide` states stay on one core. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
+    It handles each level with fewer than `wide` states on one core. Raises `InvalidInput` unless `cores` is 1 to
+    `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")

@@ -68,8 +68,8 @@ class Packer(Generic[StateT]):
         initial: Any = model.initial()
         if not hasattr(initial, "_fields"):
             raise TypeError(
-                f"{type(initial).__name__} is not a named tuple; make the class of the states one, "
-                "so that a search can encode its fields."
+                f"{type(initial).__name__} is not a named tuple; derive the class of the states from "
+                "NamedTuple, so that a search can encode their fields."
             )
         self._build: Any = from_fields(type(initial))
         self._row = initial._fields.index(model.row) if model.row in initial._fields else -1

@@ -65,7 +65,7 @@ def find(text: str, shown: str = "") -> ScenarioName:
 
 
 def run_of(what: str | Trace) -> tuple[Trace, str]:
-    """Return the run that is named by a scenario, given as a trace, or as its text; and what to watch for in it.
+    """Return the trace that `what` names (as a scenario, a trace or its text), and what to watch for in its run.
 
     Raises `InvalidInput` for an unknown scenario or invalid text.
     """

@@ -26,7 +26,7 @@ def check_capability(strategy: Strategy, store: str) -> None:
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
         lack = CAPABILITIES[needed]
-        raise InvalidInput(f"--sink {strategy} cannot use the store {store!r}, because it {lack}; use --store {able}.")
+        raise InvalidInput(f"--sink {strategy} cannot use the store {store!r}, which {lack}; use --store {able}.")
 
 
 def coordinate(

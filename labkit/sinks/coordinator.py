@@ -56,7 +56,7 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of one query through one sink; subclasses do so before or after the engine's `commits/N`."""
+    """Commits the batches of a query through its sink, before or after the engine writes `commits/N` (subclasses)."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
@@ -110,7 +110,7 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """Spark's commit order: the sink commits, then the engine writes `commits/N`. A crash between repeats the batch."""
+    """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
         """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else, as the batch is committed already."""

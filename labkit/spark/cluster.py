@@ -110,7 +110,7 @@ def _inner(spark: "SparkSession") -> Any:
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if `places` are several hosts, but the store works on one host only."""
+    """Raise `InvalidInput` if `places` names several hosts, but the store works on one host only."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "

@@ -15,7 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process id and session id of the process that reached the failpoint; it wrote them to a file there."""
+    """The ids of the process that reached the failpoint and of its session, which that process wrote to a file."""
 
     pid: int
     session: int

@@ -90,8 +90,8 @@ def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *
         )
     if not in_tasks:
         raise InvalidInput(
-            "--victim executor: with this job or sink the driver writes, not an executor; use --job running and "
-            "another sink."
+            "--victim executor: here the driver writes, not an executor; use --job running and a --sink whose rows "
+            "the executors write."
         )
     if len(crashes) != 1 or not crashes[0].point.in_task:
         raise InvalidInput(

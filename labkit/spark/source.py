@@ -85,7 +85,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Return the offset at which the next batch ends. Spark calls this after it has written `commits/N` of the
-        previous batch, so this method also passes the previous batch's failpoint after that write.
+        previous batch, so this method also calls `reach` for that batch's failpoint after the write.
         """
         self._pass_commit_log()
         self._index()

@@ -46,13 +46,13 @@ NAMES = {
     "--crash recovery.mid_resolve": "--crash recovery.mid_resolve: the first driver has nothing to recover...",
     "--records-per-batch 0": "--records-per-batch 0: ... at least 1 record.",
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
-    "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', because "
-    "it cannot upsert by key; use --store sqlite, postgres.",
+    "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', which "
+    "cannot upsert by key; use --store sqlite, postgres.",
     "--master yarn": "--master yarn: write spark://HOST:PORT...",
     f"{CLUSTER} --job socket": "...the job `socket` runs only in Spark's local mode...",
     "--victim executor --crash sink.mid_write": "--victim executor: ...the driver is its own executor...",
     f"{KILLED} --job totals": "--victim executor: ...the driver writes, not an executor...",
-    f"{KILLED} --sink batch_marker": "--victim executor: ...use --job running and another sink.",
+    f"{KILLED} --sink batch_marker": "--victim executor: ...a --sink whose rows the executors write.",
     f"{CLUSTER} --victim executor --crash sink.after_pre_commit": "...a failpoint inside a task...",
     f"{CLUSTER} --victim executor": "--victim executor: name exactly one --crash...",
     f"{CLUSTER} --victim worker": "--victim worker: unknown...",

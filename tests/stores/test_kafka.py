@@ -117,7 +117,7 @@ def test_a_transaction_that_timed_out_is_lost_and_said_to_be(store: KafkaStore) 
     assert store.expired() == [store.topic.transactional_id(HANDLE)]
     for _ in range(2):
         assert store.finish(HANDLE) is Outcome.LOST
-        with pytest.raises(LostTransaction, match=f"{HANDLE} was aborted by Kafka before it was committed"):
+        with pytest.raises(LostTransaction, match=f"Kafka aborted the transaction {HANDLE} before its commit"):
             store.commit(HANDLE)
     assert list(store.history()) == list(store.hidden()) == []
     assert [each.visibility for each in store.uncommitted()] == [Visibility.ABORTED]
@@ -133,7 +133,7 @@ def test_recovery_reports_what_is_lost_and_goes_on(store: KafkaStore, tmp_path: 
     sink = TwoPhaseSink(store, "q", 2, tmp_path)
     votes = [type("Vote", (), {"handle": handle})() for handle in (HANDLE, OTHER)]
     said = [step.carry_out() or step.sentence for step in sink.resolutions([(0, votes)])]
-    assert said[0].startswith(f"LOST, although its batch was decided: {HANDLE}")
+    assert said[0].startswith(f"LOST, although its batch was decided: Kafka aborted the transaction {HANDLE}")
     assert said[1] == f"committed {OTHER}, whose batch was decided"
     assert list(store.history()) == [row(1)]
 

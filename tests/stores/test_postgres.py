@@ -435,7 +435,7 @@ def test_prepared_transactions_that_are_switched_off_are_answered_with_the_remed
         steps = (lambda: store.check("Transactional"), lambda: store.begin(HANDLE), lambda: store.prepared("q"))
         for step in steps:
             with pytest.raises(
-                ServiceUnavailable, match="ALTER SYSTEM SET max_prepared_transactions = 64, and restart"
+                ServiceUnavailable, match="ALTER SYSTEM SET max_prepared_transactions = 64`, and restart"
             ):
                 step()
         assert list(store.history()) == [row(0)]

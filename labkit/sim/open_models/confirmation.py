@@ -36,7 +36,7 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions. Once all logs are complete, the learner may write rows and confirm batches."""
+        """Return the possible actions, including those of the learner once the batch is in the write-ahead log."""
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query

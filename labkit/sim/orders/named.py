@@ -49,10 +49,10 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault besides crashes of the real system with this short name; `Fault.NONE` for any other text."""
+    """Return what else may fail, other than by a crash, in the real system of this name; else `Fault.NONE`."""
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems with exactly this order of writes and this fault besides crashes."""
+    """Return the short names of the real systems with exactly this order of writes and this `Fault`."""
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

@@ -145,7 +145,7 @@ def _column(design: Design) -> str:
 def built() -> dict[tuple[str, str, str], list[str]]:
     """Return the short names of real systems by the cell (block, row, column) of their write order.
 
-    Systems with a fault besides crashes are left out, because a cell shows the output after crashes only.
+    Systems with a `Fault` are left out, because a cell shows the output after crashes only.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

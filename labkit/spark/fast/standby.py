@@ -27,8 +27,8 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Entering the `with` block starts the driver, and leaving it ends the driver. The driver fails if it reports no
-    event for `patience` seconds.
+    Entering the `with` block starts the driver, and leaving it ends the driver. It counts as failed after `patience`
+    seconds without an event.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
@@ -46,7 +46,7 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Wait until the driver is ready to take over queries. Raises `JobFailed` if it fails or ends before."""
+        """Wait until the driver is ready to take over queries. Raises `JobFailed` if it fails or ends first."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
@@ -55,7 +55,7 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Assign queries that no driver has run before to this driver, and return its events."""
+        """Let the driver run queries that no driver has run before, and return its events."""
         self.driver.order(order)
         return self.events
 

@@ -28,7 +28,7 @@ ABORTED_WORD = "aborted"
 
 class InputTopic:
     """The Kafka topic with the input records of one run. The first `fill` creates it. `folder` is the local folder
-    with its name and the partition of each word.
+    that records the topic's name and the partition of each word.
     """
 
     def __init__(self, folder: Path) -> None:

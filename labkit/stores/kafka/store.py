@@ -152,7 +152,7 @@ class KafkaStore:
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(
-                f"{handle} was aborted by Kafka before it was committed, so its rows are lost: its timeout of "
+                f"Kafka aborted the transaction {handle} before its commit, so its rows are lost: its timeout of "
                 f"{self.topic.timeout:g} s was over, or another writer initialised its transactional id."
             )
         if outcome is Outcome.UNKNOWN:

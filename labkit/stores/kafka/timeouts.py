@@ -200,8 +200,8 @@ class _Job:
         while not self._is_aborted(store, handle):
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; set "
-                    "transaction.abort.timed.out.transaction.cleanup.interval.ms to less on the broker."
+                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; lower "
+                    "the broker's setting transaction.abort.timed.out.transaction.cleanup.interval.ms."
                 )
             time.sleep(_LOOK)
 

@@ -86,7 +86,7 @@ def check_version() -> None:
     if installed != PINNED:
         raise ServiceUnavailable(
             f"kafka-python {installed} is installed, but the lab needs exactly version {PINNED}, whose "
-            f"private functions it uses: run pip install kafka-python=={PINNED}."
+            f"private functions it uses: run `pip install kafka-python=={PINNED}`."
         )
 
 

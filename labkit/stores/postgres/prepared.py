@@ -110,8 +110,8 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because
-    PostgreSQL assigns a transaction id only at the first write, and later rows in chunks.
+    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because only a
+    write makes PostgreSQL assign a transaction id; later rows are sent in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -227,8 +227,9 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
     """Commit a prepared transaction, and insert it with the next number into the table `visible`.
 
-    That number is its position in the order in which transactions became visible, so an advisory lock is held, and
-    the caller must call `let_go` afterwards. Returns False if no prepared transaction has this handle.
+    The numbers are the order in which transactions became visible. So that no other process takes the same number,
+    this function takes an advisory lock, which the caller must release with `let_go`. Returns False if no prepared
+    transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])

@@ -274,8 +274,8 @@ class PostgresStore:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
             raise ServiceUnavailable(
                 f"PostgreSQL at {self._place}: two-phase commit needs prepared transactions, but this server has "
-                "max_prepared_transactions = 0 (the default): ALTER SYSTEM SET max_prepared_transactions = 64, and "
-                "restart the server."
+                "max_prepared_transactions = 0 (the default); run `ALTER SYSTEM SET max_prepared_transactions = 64`, "
+                "and restart the server."
             )
 
 

@@ -95,7 +95,7 @@ class Cuts:
     def unbalanced(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record that was lost or doubled on a channel; empty if there is none.
 
-        It was sent more often, or less often, than it was received plus is in flight.
+        How often the record was sent differs from how often it was received or is in flight.
         """
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):

@@ -230,7 +230,7 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
     """Return a checkpoint taken without barriers, of all task states at one moment.
 
-    Its offset for each source is the position after the last row from there that the sink has.
+    Its offset for each source is the position after the last row of that source that the sink has.
     """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [

@@ -38,7 +38,7 @@ def times(counts: int, record: int) -> int:
 
 
 def records_in(counts: int) -> Iterator[int]:
-    """Yield the records in a set, in order, each as many times as the set contains it."""
+    """Yield the records in a multiset, in order, each as many times as the multiset contains it."""
     for record in range(counts.bit_length()):
         for _ in range(times(counts, record)):
             yield record
@@ -52,7 +52,7 @@ def taking(item: int) -> str:
 
 
 def total(queue: bytes) -> int:
-    """Return the set of the records in a channel, as a number with one octal digit per record."""
+    """Return the multiset of the records in a channel, as a number with one octal digit per record."""
     return sum(once(item) for item in queue if item < BARRIER)
 
 
@@ -351,7 +351,7 @@ def settings(values: Values) -> Settings:
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
         raise InvalidInput(
-            f"broken={broken}: {name}={values[name]} does not have the rule that this leaves out; set {name}={needed}."
+            f"broken={broken} leaves out a rule that {name}={values[name]} does not have; set {name}={needed}."
         )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED

@@ -40,7 +40,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state in which one fault less of this kind may still happen."""
+    """Return the state after one fault of this kind, so that one fewer of them may still happen."""
     return state._replace(faults=one_less(state.faults, fault))
 
 

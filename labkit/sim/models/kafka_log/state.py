@@ -364,7 +364,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state in which one fault or event less of this kind may still happen."""
+    """Return the state after one event of this kind, so that one fewer of them may still happen."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

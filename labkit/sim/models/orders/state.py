@@ -37,7 +37,7 @@ class World(Word):
 
 
 class Fault(Word):
-    """What may happen to the process and its stores besides crashes."""
+    """What else, other than a crash, may happen to the process and its stores."""
 
     NONE = "none"
     LOST_ANSWER = "lost-answer"
