@@ -211,9 +211,7 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive all outstanding replies before a new message is sent; otherwise both sides could wait for each
-        other.
-        """
+        """Receive all outstanding replies before a new message, so that the two sides never wait for each other."""
         while self._under_way:
             self._receive_next(self._until())
 

@@ -387,7 +387,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `11b-runner`: kills, lost answers, expired keys, new versions and names alike."""
+    """Yield variants of the exercise `11b-runner`: kills, lost answers, expired keys, new versions, similar names."""
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
     late = c.randrange(1_001, 9_999)

@@ -216,8 +216,7 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Match the submissions that no member of the roster has yet by student name, where exactly one member has that
-    name.
+    """Match submissions that no member of the roster has yet, by a name that exactly one member has.
 
     `by_key` holds the records of each submission by its key. The positions of the matched members in `members` are
     added to `members_of`, under the submission's key. Returns a sentence for each name that several members have.

@@ -143,9 +143,7 @@ def only_defines(source: str) -> bool:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs. A card that compares a result with a prediction is made anew, with the learner's
-    own one.
-    """
+    """Yield the recorded outputs, with the learner's own prediction in a card that shows a prediction and a result."""
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

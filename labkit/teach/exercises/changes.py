@@ -90,9 +90,9 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A table and a message to apply to it, with the simulator's state in which a reader does so.
+    """A table and a message to apply to it, with the simulator's state in which a reader applies it.
 
-    The state is None if the pair was put together without a simulated run.
+    The state is None if no simulation produced this pair.
     """
 
     table: Table
@@ -148,9 +148,9 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield pairs of a table and a message: of the simulations that the variant names, or made from its lists.
+    """Yield pairs of a table and a message: from simulations that the variant names, or combined from its lists.
 
-    With each comes the configuration of its simulation.
+    Each pair comes with the configuration of the simulation, which is empty for a combined pair.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):

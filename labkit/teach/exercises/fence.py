@@ -68,7 +68,7 @@ def _right(request: Request) -> Stored | None:
 
 
 def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
-    """Yield every request that can arrive in a run, each with a shortest story."""
+    """Yield every request that can arrive in a run, each with a shortest sequence of requests before it."""
     todo = deque[tuple[int, int, tuple[str, ...]]]([(0, 0, ())])
     seen = {(0, 0)}
     while todo:
@@ -112,7 +112,7 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
 
 
 def _read(value: Plain) -> Stored | None:
-    """Return an answer of three parts, or None if it is something else."""
+    """Return the learner's answer as a `Stored`, or None if it is not a list of the right form."""
     if type(value) is not list or len(value) != 3 or any(type(each) is not int for each in value[:2]):
         return None
     accepted = value[2]
@@ -122,7 +122,7 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return a message on the first wrong offset among the accepted ones, and one without details; None without one."""
+    """Return a message on the first wrong accepted offset, and its form without details; None if all are right."""
     for offset in answer.accepted:
         if offset not in request.offsets:
             return f"Offset {offset} is not in the request.", "An offset is accepted that was not sent."
@@ -143,7 +143,7 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
 
 def _state(answer: Stored, right: Stored) -> tuple[str, str]:
-    """Return a message on a wrong generation or a wrong following offset, and one without details."""
+    """Return a message on a wrong generation or a wrong following offset, and its form without details."""
     if answer.newest != right.newest:
         return (
             f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",

@@ -80,7 +80,7 @@ def _text(ranges: Ranges) -> str:
 
 
 def _ranges(answer: Plain) -> Ranges | None:
-    """Return an answer as ranges, or None if it is something else."""
+    """Return the learner's answer as ranges, or None if it is no list of pairs of numbers."""
     if type(answer) is not list:
         return None
     ranges = []
@@ -92,7 +92,7 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Yield the first number of each damaged range, and one reason."""
+    """Yield for each damaged row the first number of its range, and the damage as text."""
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
     for row in sorted({*there, *right}):
@@ -122,7 +122,7 @@ def _joined(firsts: Sequence[int], size: int) -> Ranges:
 
 
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
-    """Return a message on the first difference between two different lists of ranges, and one without details."""
+    """Return a message on the first difference between two lists of ranges, and its form without details."""
 
     def is_covered(number: int) -> bool:
         return any(first <= number <= last for first, last in ranges)

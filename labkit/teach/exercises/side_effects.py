@@ -16,7 +16,7 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield times around each change of a price, with every list that can have been announced by then, and all."""
+    """Yield a list of prices that may be announced, a time around a change of price, and the list of all prices."""
     versions = [list(each) for each in variant["versions"]]
     moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
     yield from product(_announced(versions), [at for at in moments if at >= 0], [versions])

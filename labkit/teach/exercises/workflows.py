@@ -121,7 +121,7 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
     """Check every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
 
-    `keys` has the run and the step's number of every key so far, and gets the new ones.
+    `keys` maps each idempotency key so far to its run and its step's number; this function adds new keys.
     """
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
@@ -138,7 +138,7 @@ def _key(run: Run) -> str:
 
 
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
-    """Yield every state after the engine's next action, with lost answers and kills. Raises `Wrong` for a wrong one."""
+    """Yield every state after the engine's next action, with lost answers and kills. Raises `Wrong` if it is wrong."""
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
     action, reply = _action(ask, workflow, run, number)
@@ -298,7 +298,7 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
 
 
 def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
-    """Return the state after the receiver has got a message and has answered. Raises `Wrong` if it does harm."""
+    """Return the state after the receiver has got a message and has answered. Raises `Wrong` for a harmful message."""
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
     if before != (workflow.run, number):

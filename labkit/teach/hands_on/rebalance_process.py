@@ -143,7 +143,7 @@ def connected(task: Task) -> Connection:
 
 
 class _Process:
-    """A consumer in a forked process, with a pipe of what it says and a pipe on which it waits."""
+    """A consumer in a forked process, with a pipe for its reports and one on which it waits for the order to go on."""
 
     def __init__(self, task: Task, name: str, moment: str) -> None:
         self.lines: list[str] = []
