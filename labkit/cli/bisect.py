@@ -97,13 +97,13 @@ class Question(Options):
 def bisect(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
 
-    Each version is installed into its own environment in the cache, by uv or pip; {python} in the commands stands
-    for that environment's Python. The oldest and the newest version are tested first, then the range is halved.
-    Every option of a pipeline in labkit crashtest is allowed. With --expect the command finds the version at which
-    the pipeline became as expected, or weaker.
+    Each version is installed into its own environment in the cache, by uv or pip; {python} in the commands stands for
+    that environment's Python. The oldest and the newest version are tested first, then the range is halved. Every
+    option of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version at which the
+    pipeline began to give the expected guarantee, or ceased to.
 
-    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or a range, 64 bad input, 69
-    no package index can be reached, or system calls cannot be watched here.
+    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or only a range of versions, 64
+    bad input, 69 no package index can be reached, or system calls cannot be watched here.
     """
     question = Question.plan(typed_options(context, options_of(Question), words))
     settings = PipelineSettings.plan(typed_options(context, options_of(PipelineSettings), words))

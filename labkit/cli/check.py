@@ -21,8 +21,8 @@ def check(
 ) -> int:
     """Check the exercises in saved notebooks: each answer alone, as it is graded, on the exercise's public variants.
 
-    Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read; the
-    others are checked all the same. The notebooks' code runs with your rights.
+    Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read (labkit
+    still checks the others). The notebooks' code runs with your rights.
     """
     from labkit.host.processes.own_python import check_python_path
     from labkit.teach.exercises.moved import sentence_on

@@ -20,7 +20,7 @@ def _between(sink: str, store: str) -> Scenario:
 
 
 def acts() -> list[tuple[str, list[Scenario]]]:
-    """Return the runs of the demo in groups, each with a title: all sinks killed at one crash point, some at others."""
+    """Return the runs of the demo in titled groups: all sinks killed at one crash point, then some at other points."""
     same_moment = [
         _between("append", "files"),
         _between("idempotent", "sqlite"),

@@ -47,7 +47,7 @@ def matrix(
 ) -> int:
     """Kill every sink at every crash point, simulated and on real Spark, and compare with the predictions.
 
-    Exit 1 if they differ.
+    Exit 1 if a result differs from its prediction.
     """
     cells = select(engine, store, sink, point)
     if expected:

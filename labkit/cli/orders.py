@@ -69,11 +69,11 @@ class Question(Options):
 
 
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Show what each order of plan, state, output, marker and decision guarantees, and a crash that breaks it.
+    """Show what each order of writing plan, state, output, marker and decision guarantees, and a crash that breaks it.
 
-    Everything here is simulated: every schedule with at most two crashes, and with --fault one other fault. With
-    --design, exit 0 if the result is exactly-once whatever rows a repeated step gets, otherwise 1. With --of, exit 0
-    if the order in the record is known, 2 if the meaning of an effect is unknown.
+    labkit only simulates: every schedule with at most two crashes, and with --fault one other fault. With --design,
+    exit 0 if the result is exactly-once whatever rows a repeated step gets, otherwise 1. With --of, exit 0 if the order
+    in the record is known, 2 if the meaning of an effect is unknown.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order

@@ -41,7 +41,7 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace that `text` spells, or the one in the file or scenario it names. Raises `InvalidInput`."""
+    """Return the trace that `text` is, or that is in the file or scenario that `text` names. Raises `InvalidInput`."""
     if "~" in text:
         return parse(text)
     if _is_file(text):

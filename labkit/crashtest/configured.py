@@ -72,7 +72,7 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the options `--expect` and `--also`; those of the command line override those of the project."""
+    """Return the options `--expect` and `--also`; the command line overrides the project's pyproject.toml."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 

@@ -123,8 +123,8 @@ class SinkPipeline(PipelineSettings):
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
         """Return the batch that a crash before the system call `crashed_at` interrupted, as a tuple; () if none.
 
-        A batch is interrupted if this call or a later one of the batch changes a file of the sink. Messages to
-        servers and lines of code do not show what they change, so they do not count.
+        A batch is interrupted if this call or a later one of the batch changes a file of the sink. Messages to servers
+        and lines of code do not count, because they do not show what they change.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -148,7 +148,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write the description and input of a Spark job with the sink into `place`; return the settings of its test."""
+    """Write the description and input of a Spark job with the sink into `place`; return the test's settings."""
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(

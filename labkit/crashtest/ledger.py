@@ -78,7 +78,7 @@ class Ledger:
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
-        """Report, as progress, that a run begins."""
+        """Send the progress message that a run begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
@@ -101,7 +101,7 @@ class Ledger:
         return result
 
     def coverage(self, pairs: Collection[str], directed: Collection[str], **more: Any) -> Coverage:
-        """Return how much all runs so far have tried.
+        """Return how much of the crash test all runs so far have covered.
 
         `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
         must make, and `more` the fields of `Coverage` that the runs do not show.

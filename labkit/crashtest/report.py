@@ -29,7 +29,7 @@ class Recipe(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """The explanation of a run that went wrong: the code of the known mistake, the reason, and the repair."""
+    """The explanation of a run that went wrong: a short name for the mistake, the reason, and the repair."""
 
     code: str
     why: str
@@ -85,7 +85,8 @@ class Report:
     def axes(self) -> dict[str, str]:
         """The outcome of each checked property, such as `lost`: violated, holds, not seen or unknown.
 
-        It `holds` only if everything was tried, and is `not seen` if no run violated it but something was left out.
+        A property `holds` only if everything was tried, and is `not seen` if no run violated it but something was left
+        out.
         """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {

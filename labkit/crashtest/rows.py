@@ -88,7 +88,7 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self) -> "Rows":
-        """Return the rows with new, higher ids, as the input of a second query."""
+        """Return the rows with new, higher ids, to be the input of a second query."""
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
             [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],

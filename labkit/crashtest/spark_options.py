@@ -30,7 +30,7 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return the options with jars in place of Maven packages. Raises `InvalidInput` if one is unavailable."""
+        """Return the options with jars in place of Maven packages. Raises `InvalidInput` if one is missing."""
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)

@@ -18,7 +18,7 @@ KAFKA = "LABKIT_KAFKA"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return labkit's folder in the user's cache, below XDG_CACHE_HOME, or else below ~/.cache.
+    """Return labkit's folder in the user's cache, which is XDG_CACHE_HOME, or else ~/.cache.
 
     Return None without a valid XDG_CACHE_HOME and without a home folder. `environment` replaces `os.environ`.
     """

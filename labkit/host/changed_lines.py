@@ -31,8 +31,9 @@ class ChangedLines:
 def changed_since(revision: str, folder: Path) -> ChangedLines:
     """Return the lines that differ from a revision, committed or not, in the git repository that contains `folder`.
 
-    Where lines were only removed, the lines before and after them count as changed; of an untracked file, all lines
-    do. Raises `InvalidInput` if the folder is in no repository, or if the repository does not have the revision.
+    Where lines were only removed, the lines before and after them count as changed; in an untracked file, all lines
+    count as changed. Raises `InvalidInput` if the folder is in no repository, or if the repository does not have the
+    revision.
     """
     top = Path(_git(revision, folder, "rev-parse", "--show-toplevel").strip())
     base = _git(revision, folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

@@ -62,8 +62,8 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
     """Return the path of Python in a virtual environment with these requirements, and the environment's packages.
 
-    The packages are texts `name==version`. The environment is kept in labkit's cache under `name` and a digest of
-    the requirements and of the Python that runs labkit; it is created if missing. Raises `NotInstalled` if this
+    The packages are texts `name==version`. The environment is kept in labkit's cache under `name` and a digest of the
+    requirements and of the Python that runs labkit; labkit creates it if it is missing. Raises `NotInstalled` if this
     fails, and `ServiceUnavailable` without a cache.
     """
     cache = cache_folder()

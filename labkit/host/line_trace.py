@@ -76,10 +76,10 @@ class Connection:
     def trace(self, counts: Callable[[str], bool]) -> None:
         """Before each line of functions in files that `counts` accepts, wait for permission of the watching process.
 
-        This applies to functions that this thread calls from now on, and to threads that start later. The return
-        from the outermost such function counts as a line, because only then its last line has been executed; the
-        program's exit needs permission as well. Code at the top level of a module or class is not traced, and a
-        comprehension is part of its line.
+        This applies to functions that this thread calls from now on, and to threads that start later. The return from
+        the outermost such function counts as a line, because only then its last line has been executed; the program's
+        exit needs permission as well. Code at the top level of a module or class is not traced, and a comprehension is
+        not traced apart from its line.
         """
         known = functools.cache(counts)
 

@@ -63,7 +63,8 @@ def releases(package: str) -> Releases:
 def published(files: list[dict[str, Any]]) -> tuple[dict[str, str], frozenset[str]]:
     """Return the date of each version, as `2025-06-24`, and the set of yanked versions of a package.
 
-    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all its files are.
+    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all its files are
+    yanked.
     """
     of: dict[Version, list[dict[str, Any]]] = {}
     for file in files:

@@ -64,7 +64,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the states of the run's stages after an event, such as the driver's death."""
+        """Update the states of the run's stages (plan, kill, restart and so on) after an event of the run."""
         match event:
             case Parked():
                 self._parked()

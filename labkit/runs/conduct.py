@@ -76,10 +76,10 @@ def conduct(
 
     `scratch` is a folder for temporary files, which is removed afterwards; `tell` is called with every event. A run
     fails if its driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if
-    it raises an exception, all drivers are ended and the exception is raised here. If the environment variable
-    LABKIT_TURNS is set, runs of several processes on this machine wait for each other. Raises `ServiceUnavailable`
-    if there is too little memory for the standby drivers that `setup` requests, and `InvalidInput` for standby
-    drivers on a cluster.
+    `heartbeat` raises an exception, all drivers are ended and the exception is raised here. If the environment variable
+    LABKIT_TURNS is set, runs of several processes on this machine wait for each other. Raises `ServiceUnavailable` if
+    there is too little memory for the standby drivers that `setup` requests, and `InvalidInput` for standby drivers on
+    a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)

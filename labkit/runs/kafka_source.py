@@ -77,8 +77,8 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """After crash number `crashes` (from 1), do what the scenario asks for: add a partition to the topic, or commit
-    wrong offsets to its consumer group.
+    """After crash number `crashes` (from 1), change the source as the scenario asks: add a partition to the topic, or
+    commit wrong offsets to its consumer group.
 
     Returns, as proof of the change, the offsets afterwards: the ends of the topic's partitions, or the group's
     offsets.

@@ -29,7 +29,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One system call of a pipeline with a durable effect, as its record `effects.json` describes it."""
+    """One of a pipeline's system calls with durable effects, as the record `effects.json` describes it."""
 
     lane: str
     name: str

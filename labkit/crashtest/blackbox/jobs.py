@@ -39,7 +39,8 @@ LATER = "later"
 def later_job(end: Point) -> Job:
     """Return the run that crashes at the command's end, recovers, and is started once more, as on the next day.
 
-    Between the two the test waits for `--pause` seconds, in which a lease, or a record of finished work, may expire.
+    Before this last start the test waits for `--pause` seconds, in which a lease, or a record of finished work, may
+    expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -168,8 +169,8 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
     """Return the crash point just after the middle one of the system calls in the checkpoint's folder.
 
-    If the test watches lines of Python instead of system calls, it takes the middle of all lines, because a line
-    does not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
+    If the test watches lines of Python instead of system calls, this is the middle of all lines, because a line does
+    not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
     """
     inside = [
         number

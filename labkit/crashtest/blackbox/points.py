@@ -191,7 +191,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point to use instead of that before the sync `name`, where a kill loses nothing.
+    """Return the crash point, by name, that replaces the one before the sync `name`, where a kill loses nothing.
 
     Empty if there is no sync of that name.
     """

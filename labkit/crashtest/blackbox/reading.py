@@ -32,7 +32,7 @@ LAST_WORDS = 200
 def last_words(log: Path) -> str:
     """Return a clause for an error message that quotes the first error in a log, or else its last line.
 
-    The text is quoted because the folder with the log may be removed.
+    A quotation is needed because the folder with the log may be removed before anybody reads the log.
     """
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):

@@ -610,7 +610,7 @@ def counted(values: Sequence[Any]) -> Counter[str]:
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs in which rows were missing after the restart.
 
-    One more start produced the rows, or they never came because further starts did nothing, for example because of a
+    One more start produced the rows, or no start did because all further ones did nothing, for example because of a
     lease.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]

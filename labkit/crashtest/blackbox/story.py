@@ -25,7 +25,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event in a run's timeline: who did it (`engine`, `sink` or `reader`), when (a Unix time), and what it was."""
+    """One event in a run's timeline: whose it is (`engine`, `sink` or `reader`), when (Unix time), and what it was."""
 
     at: float
     who: str

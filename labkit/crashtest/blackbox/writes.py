@@ -56,7 +56,7 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, writes: str) -> Meaning:
-    """Return the table row for a pattern; `writes` says what the matching system calls mean.
+    """Return the table row for a pattern; `writes` says which kinds of writes the matching system calls make.
 
     The words in `writes` are kinds of writes such as `visible+marker`, `(visible)` for a write that takes effect
     only when its transaction commits, `commits` for that commit, or `nothing`. Several words mean several things at
@@ -157,7 +157,7 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order; those in one set take effect together or not at all."""
+    """Return the kinds of writes of a step in order; the kinds in one set take effect together or not at all."""
     return tuple(each.writes for each in step)
 
 

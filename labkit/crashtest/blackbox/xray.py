@@ -240,8 +240,8 @@ class Recorder:
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
     """Run a command once, by a shell in the current folder, and return the record of its durable effects.
 
-    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The
-    command is killed after `limit` seconds without a system call. Raises the errors of `watch`.
+    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The command is
+    killed after `limit` seconds without such an effect. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = watch(

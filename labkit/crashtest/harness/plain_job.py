@@ -288,7 +288,7 @@ def read(path: str) -> PlainJob:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return a sentence, of at most 400 characters, on an error of the user's code, without what Spark adds to it."""
+    """Return an error of the user's code as a sentence of at most 400 characters, without the text that Spark adds."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _ERROR.fullmatch(line):

@@ -54,7 +54,7 @@ Verb = Literal["adapter", "describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A request to the process that imports the user's file: to say what is in it, return rows, or reset the store."""
+    """A request to the process that imports the user's file: to name its sink, return rows or reset the store."""
 
     verb: Verb
 
@@ -116,7 +116,7 @@ class Reader:
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
-        The call is given up after `seconds`, or after the function has slept for `asleep` seconds in a row, as while
+        labkit gives up after `seconds`, or when the function has slept for `asleep` seconds in a row, as it does while
         it waits for a lock. Raises `ReaderFailed`, or `InvalidInput` if no later call can succeed either.
         """
         return self._ask("values", seconds, asleep).values

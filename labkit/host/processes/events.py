@@ -31,14 +31,14 @@ class Waits(Event, frozen=True, tag="waits"):
 class DriverStarts(Event, frozen=True, tag="driver"):
     """The process that executes a run is about to start a Spark driver.
 
-    It emits this for its own observers, such as a progress bar, and never sends it to another process.
+    That process emits this for its own observers, such as a progress bar, and never sends it to another process.
     """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
     """The process that executes a run is about to start a standby: a second Spark driver that waits for a crash.
 
-    It emits this for its own observers, such as a progress bar; it never crosses a pipe.
+    That process emits this for its own observers, such as a progress bar, and never sends it to another process.
     """
 
 
@@ -121,7 +121,7 @@ class Stopped(Event, frozen=True, tag="stopped"):
 
 
 class Idle(Event, frozen=True, tag="idle"):
-    """All streaming queries of the Spark driver have ended, and it waits for others."""
+    """All streaming queries of the Spark driver have ended, and the driver waits for further ones."""
 
     left: list[str]
     """Descriptions of what the queries left behind in the driver, such as open connections and threads that hang."""

@@ -133,7 +133,7 @@ class KafkaService:
         """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
 
         Raises `ServiceUnavailable` if it does not run, or if it had to be killed. A tethered broker (see the
-        constructor) is always killed, so it always raises this error.
+        constructor) is always killed, so stopping it always raises this error.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:

@@ -49,7 +49,7 @@ class Program(ctypes.Structure):
 
 
 class Notification(NamedTuple):
-    """A system call that the kernel has stopped, as it reports it (`struct seccomp_notif`)."""
+    """A system call that the kernel has stopped, in the form in which it reports the call (`struct seccomp_notif`)."""
 
     cookie: int
     thread: int
@@ -145,7 +145,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the call; if not, memory just read may be that of another thread."""
+        """Return whether the kernel still holds the call; if not, memory just read may belong to another thread."""
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:

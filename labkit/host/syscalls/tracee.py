@@ -51,7 +51,7 @@ class Opened(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is a regular file with a name; one without a name is lost when its process ends."""
+        """Return whether this is a regular file with a name; a nameless file is lost when its process ends."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property

@@ -89,7 +89,7 @@ def _killed(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the card's table: a row or key, how it should be in the store, and how it really is there."""
+    """One line of the card's table: a row or key, its expected state in the store, and its actual state there."""
 
     name: str
     should: str

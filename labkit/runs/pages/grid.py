@@ -116,8 +116,8 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report. `beside`
-        is the URL of the folder that contains the runs' folders; empty if the page itself is there.
+        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report. `beside` is
+        the URL of the folder that contains the runs' folders; empty if the page itself is in it.
         """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
