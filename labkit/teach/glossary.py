@@ -150,7 +150,7 @@ def page() -> str:
     tables = [_table([entry for entry in entries_by_word.values() if entry.section == section]) for section in sections]
     parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]
     own = ", ".join(f"*{entry.word}*" for entry in own_names())
-    head = f"{HEAD}\n\nThese names are the lab's own, and everybody else uses another one: {own}."
+    head = f"{HEAD}\n\nThe lab invented these names; you find other names for the same things elsewhere: {own}."
     return "\n\n".join([head, *parts]) + "\n"
 
 
