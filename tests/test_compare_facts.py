@@ -26,7 +26,7 @@ def test_what_a_run_does_not_know_is_a_dash():
     ("result", "complaint"),
     [
         (lambda: lab.replay("barriers.sink_offset_a"), "did you mean 'counts'"),
-        (lambda: lab.explore("snapshot", processes=2), "leave facts= out"),
+        (lambda: lab.explore("snapshot", processes=2), "omit it, or compare"),
     ],
 )
 def test_an_unknown_fact_gets_one_sentence(result, complaint: str):

@@ -146,7 +146,7 @@ class Order(Options):
         AnyPath(),
         None,
         "The assignment's TOML file: which notebooks or exercises count, the deadline, weights, late penalties, "
-        "partial credit, rubrics. labkit release writes one.",
+        "partial credit, rubrics. `labkit release` writes one.",
     )
     only: Sequence[str] = option(
         Many(Text()), (), "Grade this student again, and nobody else; may be repeated.", needs=[_ALL]

@@ -109,7 +109,7 @@ def read(path: Path, course: Course) -> Rules:
     counting = len(rules.asked or course.exercises)
     if "drop" in sections and not rules.lowest < counting:
         raise InvalidInput(
-            f"{name}: [drop] leaves out {rules.lowest} exercises, but only {counting} count; choose a smaller number."
+            f"{name}: [drop] leaves out {rules.lowest} exercises, but only {counting} count; lower the key `lowest`."
         )
     return rules
 

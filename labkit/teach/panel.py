@@ -64,7 +64,7 @@ class CrashPanel:
         """
         if self.under_way:
             raise InvalidAction(
-                "A run has not ended yet; wait for its verdict, or cancel it, before you choose another."
+                "A run has not ended yet; wait for its verdict, or cancel it, before you change the form."
             )
         self.choice = self.choice.change(part, value)
         self._alert = ""
@@ -86,7 +86,7 @@ class CrashPanel:
         Raises `InvalidAction` while a job is running, and `InvalidInput` if the chosen values do not fit together.
         """
         if self.under_way:
-            raise InvalidAction("This panel has already started a run; wait for it, or cancel it first.")
+            raise InvalidAction("A run of this panel has not ended yet; wait for its verdict, or cancel it first.")
         before = self._background, self._alert, self._ran
         # All of it before the start: a run that fails at once says so from its own thread.
         self._background = BackgroundRun(self.choice.scenario(), self._changed)
@@ -101,7 +101,7 @@ class CrashPanel:
     def cancel(self) -> None:
         """Cancel the running job and remove everything that it created. Raises `InvalidAction` if none is running."""
         if self._background is None or not self._background.under_way:
-            raise InvalidAction("There is nothing to cancel, because no run has started.")
+            raise InvalidAction("There is nothing to cancel, because no run is under way.")
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
@@ -120,7 +120,7 @@ class CrashPanel:
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the last job; None if none has finished."""
+        """The outcome of the job started last; None while it runs, if it failed, or without a job."""
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:
