@@ -264,7 +264,7 @@ def test_offsets_may_have_gaps():
 
 @pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (0, 1, 1)])
 def test_expected_offsets_must_increase(offsets):
-    with pytest.raises(InvalidInput, match=rf"Expected record {len(offsets)}: .*{offsets[-1]} .*after"):
+    with pytest.raises(InvalidInput, match=rf"Expected record {len(offsets)}: .*{offsets[-1]} .*above"):
         judge([Record(offset, "a", 1) for offset in offsets], History([]))
 
 

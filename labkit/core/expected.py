@@ -27,7 +27,8 @@ NOWHERE = (0, -1, -1, False)
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
     """Return the error that record `number` (from 1) has an `offset` that is not above `before`, the previous one's."""
     return InvalidInput(
-        f"Expected record {number}: its offset {offset} does not come after {before}; sort the records by offset."
+        f"Expected record {number}: its offset {offset} is not above the previous one, {before}; sort the records by "
+        "offset."
     )
 
 

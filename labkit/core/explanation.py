@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return whether a run without failures could show the same rows, or why not: a sentence without full stop."""
+        """Return, as a sentence without full stop, that a failure-free run could show the same rows, or why not."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:

@@ -56,7 +56,7 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of a query through its sink, before or after the engine writes `commits/N` (subclasses)."""
+    """Commits the batches of a query through a sink; the subclass decides whether before or after `commits/N`."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
@@ -113,7 +113,7 @@ class EngineOrder(Coordinator):
     """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else, as the batch is committed already."""
+        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else: the batch is committed already."""
         self.reach(FailPoint.AFTER_COMMIT_LOG, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:

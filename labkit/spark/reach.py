@@ -121,8 +121,8 @@ def executor() -> int | None:
 
 
 class Turn:
-    """An object of one task of a batch, by which the tasks wait for each other, so that they write one after the
-    other in the order of their partitions.
+    """Makes one task of a batch wait for the others, so that the tasks write one after the other, in the order of
+    their partitions.
 
     This makes a crash inside a task repeatable: it is certain what the other tasks had written before. The tasks
     must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash kills

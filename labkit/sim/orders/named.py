@@ -49,7 +49,7 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return what else may fail, other than by a crash, in the real system of this name; else `Fault.NONE`."""
+    """Return the `Fault` assumed by the verdict on the real system of this name; `NONE` for any other text."""
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 

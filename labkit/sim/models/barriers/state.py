@@ -68,7 +68,7 @@ class Operator(NamedTuple):
     """The state of a task that has inputs: one that counts words, or the sink.
 
     `inputs` are its channels, `at` the newest barrier of each, `done` the newest checkpoint for which the task has
-    copied its state, and `state` the set of records that it has counted or written. `sealed` is the sink's `state`
+    copied its state, and `state` the multiset of records that it has counted or written. `sealed` is the sink's `state`
     at its last copy, so its open transaction contains the records added since.
     """
 
@@ -315,7 +315,7 @@ class Settings:
         return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
 
     def totals(self, counts: int) -> str:
-        """Return the count of each word in a set of records, as in "hello=2 world=1", or "-" if the set is empty."""
+        """Return the count of each word in a multiset of records, such as "hello=2 world=1"; "-" if it is empty."""
         counted = Counter(self.words[record] for record in records_in(counts))
         return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
 

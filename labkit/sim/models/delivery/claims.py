@@ -38,10 +38,10 @@ class Judge(StateJudge[State]):
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the records that an outside reader has seen come out of the chain, and reads again in the end.
+        """Return the records that an outside reader has seen come out of the chain, in order.
 
-        The last entry is that second read, of all of them. This simulator has no batches, so every row has batch 0. A
-        row's incarnation is 1 plus the number of crashes before it.
+        The last entry says that the reader then reads them all again. This simulator has no batches, so every row has
+        batch 0. A row's incarnation is 1 plus the number of crashes before it.
         """
         rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])

@@ -77,7 +77,7 @@ class Judge(StateJudge[State]):
     def history(self, state: State) -> History:
         """Return the records that this reader has received, and as `hidden` those in the log that it cannot see yet.
 
-        At the end it reads everything once.
+        At the end the reader reads everything once.
         """
         return History(self._events(state), hidden=list(self._hidden(state)))
 
