@@ -79,9 +79,7 @@ class Search(Options):
         ],
     )
     symmetry: bool = option(
-        Switch(),
-        default=False,
-        help="Count two states as one if they differ only in which of several equal processes is which.",
+        Switch(), default=False, help="Count two states as one if they differ only by an exchange of equal processes."
     )
 
     def made(self) -> Model[Any]:

@@ -38,7 +38,9 @@ class Question(Options):
         Switch(), default=False, help="Also search the smallest change that makes the design exactly-once."
     )
     quietly: bool = option(
-        Switch(), default=False, help="With --cheapest: no reader may see a value go back or part of a step either."
+        Switch(),
+        default=False,
+        help="With --cheapest: also require that no reader sees a value go back, or only a part of a step.",
     )
     hold: str = option(
         Text(), "", "With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision."

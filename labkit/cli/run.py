@@ -27,7 +27,8 @@ Resume = Annotated[Path | None, typer.Option(help="Finish the interrupted run of
 Standby = Annotated[
     bool,
     typer.Option(
-        "--standby", help="Start the next driver before the crash; this needs memory for two (see labkit doctor)."
+        "--standby",
+        help="Start the next driver before the crash; this needs memory for two drivers (see `labkit doctor`).",
     ),
 ]
 KeepStore = Annotated[bool, typer.Option("--keep-store", help="Keep the rows in the server after the verdict.")]

@@ -138,8 +138,8 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
     Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
-    with a row per line: at the end of a row, and within the last row; at another offset
-    in the file, a page border could lie there.
+    with a row per line: at the end of a row, and within the last row; at another offset in the
+    file, a page border could lie there.
     """
     pages = borders(call)
     places = {}

@@ -127,8 +127,8 @@ class Patience:
     """Remembers whether it still pays to repeat a command that ends without doing anything although work is left.
 
     The killed instance may hold a lease, and a new start may do nothing until this lease expires, so the test
-    repeats the start for a while. If that was in vain in one run, no other run of the test waits: all harnesses
-    share this object.
+    repeats the start for a while. If that was in vain in one run, no later run of the test
+    waits, because all harnesses share this object.
     """
 
     is_worth: bool = True
