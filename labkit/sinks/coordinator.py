@@ -114,7 +114,7 @@ class EngineOrder(Coordinator):
 
     def commit_log_durable(self, batch: int) -> None:
         """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else: the batch is committed already."""
-        self.reach(FailPoint.AFTER_COMMIT_LOG, batch)
+        pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
         self._finish(batch, votes)
@@ -139,7 +139,7 @@ class DecisionOrder(Coordinator):
         with durable.locked(self.sink.log):
             # Earlier batches as well, because their notifications may have been lost.
             for stored in self._stored_through(batch):
-                self.reach(FailPoint.AFTER_COMMIT_LOG, stored)
+                pass_commit_log(self.reach, stored)
                 self._finish(stored, self._handles.read(stored))
                 # Last: a crash before this line repeats the commit, which every sink must tolerate.
                 self._handles.forget(stored)
@@ -162,3 +162,19 @@ class DecisionOrder(Coordinator):
 
     def _stored_through(self, batch: int) -> list[int]:
         return [stored for stored in self._handles.batches() if stored <= batch]
+
+
+def pass_offset_log(reach: Reach, batch: int) -> None:
+    """Call `reach` for the failpoint (place to crash) after `offsets/N` is durable and before a row is written.
+
+    An adapter calls this before anything else in a batch.
+    """
+    reach(FailPoint.AFTER_OFFSET_LOG, batch)
+
+
+def pass_commit_log(reach: Reach, batch: int) -> None:
+    """Call `reach` for the failpoint after `commits/N` is durable.
+
+    A sink learns this from the engine's notification or, at the latest, from the start of the next batch.
+    """
+    reach(FailPoint.AFTER_COMMIT_LOG, batch)

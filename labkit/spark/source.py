@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from labkit.core.failpoints import FailPoint
 from labkit.host.logs import decode_line, decode_text, log_lines
+from labkit.sinks.coordinator import pass_commit_log
 from labkit.spark.reach import Armed
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batch = self._armed.crash.batch
         # The driver can also learn this from the notification, which may be late or lost.
         if (self._commits / str(batch)).exists():
-            self._armed.reach(FailPoint.AFTER_COMMIT_LOG, batch)
+            pass_commit_log(self._armed.reach, batch)
 
 
 class TextSource(DataSource):

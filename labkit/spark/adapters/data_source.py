@@ -18,10 +18,11 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import FailPoint, Order, Reach, pass_by
+from labkit.core.failpoints import Order, Reach, pass_by
 from labkit.core.records import Observation
 from labkit.core.strategies import Strategy
 from labkit.sinks import Coordinator, Vote, coordinate
+from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
@@ -134,7 +135,7 @@ class StrategyWriter(DataSourceStreamWriter):
             if options.retries:
                 sink.drop_earlier(handle)
             rows_in_turn = turn.take(rows)
-            reach(FailPoint.AFTER_OFFSET_LOG, batch)
+            pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
         # Only after the store is closed, because then the next task starts to write.
         turn.done()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from labkit.core.failpoints import FailPoint
 from labkit.core.records import Observation
 from labkit.sinks import Coordinator, Vote
+from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.adapters.data_source import SinkOptions
 from labkit.spark.stopwatch import Stopwatch
 from labkit.stores.contract import Handle
@@ -35,7 +36,7 @@ class ForeachBatchAdapter:
         """Write, pre-commit and commit the rows of one micro-batch; `frame` has the columns offset, key, value."""
         coordinator, watch = (self._options.coordinator(), Stopwatch(self._options.log, batch))
         try:
-            coordinator.reach(FailPoint.AFTER_OFFSET_LOG, batch)
+            pass_offset_log(coordinator.reach, batch)
             with watch.phase("collect"):
                 parts = deal(self._rows(frame, batch))
             with watch.phase("write"):
