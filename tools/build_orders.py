@@ -43,7 +43,7 @@ def _word(guarantee: str) -> str:
 
 def kills() -> str:
     """Return a Markdown table of the designs that are ever broken, each with the crash that shows it."""
-    lines = ["| design | left | crash |", "|---|---|---|"]
+    lines = ["| design | guarantee | the crash that shows its weakness |", "|---|---|---|"]
     lines += [
         f"| `{order.design}` | {order.guarantee} | {order.killing} |"
         for order in orders().squares.values()
@@ -57,13 +57,13 @@ def built() -> str:
     lines = [
         *wrap(GRANTED, 120),
         "",
-        "| name | who | order | same rows | other rows | meanwhile | source |",
+        "| name | who | design | a repeated step gets the same rows | it may get other rows | what a reader may see meanwhile | source |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, each in NAMED.items():
         order = Order(each.design, each.fault)
         meanwhile = ", ".join(order.meanwhile)
-        fault = f"Besides crashes: {each.fault}." if each.fault in FAULTS else ""
+        fault = f"The verdicts include the fault `{each.fault}`." if each.fault in FAULTS else ""
         who = " ".join(filter(None, (f"{each.who}.", each.limit, fault)))
         lines.append(
             f"| `{name}` | {who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "

@@ -18,7 +18,7 @@ def seen() -> str:
     """Return the Markdown table, pipelines of engines first."""
     cells: dict[str, Any] = tomllib.loads(CELLS.read_text(encoding="utf-8"))
     lines = [
-        "| who | writes of a step, as they were seen | output, and what a restart reads | left |",
+        "| who | recorded writes of a step | output, and what a restart reads | guarantee |",
         "|---|---|---|---|",
         *(
             _row(f"{each.does} (`{name}`)", cells["engine"][name])
@@ -32,6 +32,8 @@ def seen() -> str:
 
 def _row(who: str, said: dict[str, Any]) -> str:
     design = Design.parse(said["design"])
-    differing = "".join(f"; killed {place}: {measured}" for place, measured in said.get("differs", {}).items())
-    left = f"{find(design).guarantee.value}{differing}"
-    return f"| {who} | `{design.order}` | {design.output}; {design.recovery} | {left} |"
+    guarantee = find(design).guarantee.value
+    for place, measured in said.get("differs", {}).items():
+        verdict, _, why = measured.partition(": ")
+        guarantee += f"; a real kill {place} gives {verdict}, unlike a simulated one, because {why}"
+    return f"| {who} | `{design.order}` | {design.output}; {design.recovery} | {guarantee} |"

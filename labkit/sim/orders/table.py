@@ -47,7 +47,7 @@ class Column(NamedTuple):
 COLUMNS: Mapping[str, Column] = {
     "nothing else": Column(),
     "marker before output": Column(before="marker > ", recovery=", skips marked"),
-    "marker behind output": Column(behind=" > marker", recovery=", skips marked"),
+    "marker after output": Column(behind=" > marker", recovery=", skips marked"),
     "marker with output": Column(joined="+marker", recovery=", skips marked"),
     "staged, dropped": Column(first="staged > "),
     "staged, finished": Column(first="staged > ", recovery=", finishes {leftover}"),
@@ -138,7 +138,7 @@ def _column(design: Design) -> str:
         marked = design.place(Write.MARKER) - design.place(Write.VISIBLE)
         if marked < 0:
             return "marker before output"
-        return "marker behind output" if marked else "marker with output"
+        return "marker after output" if marked else "marker with output"
     return "staged, dropped" if Write.STAGED in design.writes else "nothing else"
 
 
