@@ -57,7 +57,7 @@ def built() -> str:
     lines = [
         *wrap(GRANTED, 120),
         "",
-        "| name | who | design | a repeated step gets the same rows | it may get other rows | seen meanwhile | source |",
+        "| name | who | design | a repeated step has the same rows | it may have others | seen meanwhile | source |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, each in NAMED.items():
