@@ -73,6 +73,12 @@ def wrong_commands(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_no_table_has_become_a_paragraph(page: Path) -> None:
+    lines = FENCE.sub("", text_of(page)).splitlines()
+    assert not [line for line in lines if re.search(r"\|\s*-{3,}\s*\|", line) and not re.fullmatch(r"\s*[-|: ]+", line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_link_and_anchor_resolves(page: Path) -> None:
     assert list(broken(page)) == []
 
