@@ -186,6 +186,13 @@ assert [list(run.violated) for run in (left, rolled_back)] == [[], ["no_loss"]]
 # | `externalized-checkpoint-retention` | what an ended job leaves | `NO_EXTERNALIZED_CHECKPOINTS`: nothing | `cancelled` |
 # | `savepoint-dir` | where savepoints go, if no command says so | none | - |
 #
+# > **In the other region** (not run here). When a region fails, its job starts in another one from copies: of the checkpoint, the
+# > store and the input log. Nobody copies these three at one moment. If the store's copy is older than the checkpoint's, rows are
+# > missing, since the job does not read them again. If it is newer, the job writes rows again that are there. The log's copy may
+# > lack its newest records, and its offsets may be others: who goes on from the old offsets repeats records or
+# > skips some ([IBM on MirrorMaker 2](https://ibm.github.io/event-automation/es/mirroring/mirrormaker)). So copy the store last and make it
+# > recognise repeats, or keep the position in the store.
+#
 # ## Try it yourself
 #
 # The job may be cancelled once and its checkpoint is kept. Find a run in which a row is there twice all the same. (The sink here shows rows
