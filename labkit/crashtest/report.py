@@ -197,7 +197,10 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML for a CI server: one test case for each run, and one for the guarantee."""
+        """Return the report as JUnit XML for a CI server: one test case for each run, and one for the guarantee.
+
+        The case of the guarantee fails if the report does not reach `goal`, or if a property of `also` does not hold.
+        """
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))

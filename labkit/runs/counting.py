@@ -24,7 +24,7 @@ def words(line: str) -> list[str]:
 
 class Count(ABC):
     """Base class of the expected output of a job, computed from the input file without Spark. The judge matches an
-    expected row and a row in the store by their offset.
+    expected row with a row in the store by the offset of their input record, which both contain.
     """
 
     def __init__(self, path: Path) -> None:

@@ -309,7 +309,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the option `only` as a tuple of names of runs. Raises `InvalidInput` for anything else."""
+    """Return the option `only`, one name of a run or several, as a tuple. Raises `InvalidInput` if it is not."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:

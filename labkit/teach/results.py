@@ -176,8 +176,9 @@ class Search:
     def counterexample(self, claim: str | None = None) -> Trace:
         """Return a shortest run that violates the property `claim` (default: the first one), for `lab.show`.
 
-        If `claim` says that some state can be reached, and no schedule reaches one, no run can show this; return then a
-        shortest run to the state that comes nearest. Raises `InvalidInput` if no schedule violates the property.
+        If `claim` says that some state can be reached, no schedule may reach such a state, which no single run can
+        show. Then the result is a shortest run to the state that comes nearest to it. Raises `InvalidInput` if no
+        schedule violates the property.
         """
         if claim in self.exploration.never_reached:
             return self._near(claim)

@@ -585,8 +585,8 @@ class Campaign:
                 return iter([outage_job(self.outage_points[place])])
         if following := behind_sync(self._seen.effects, place):
             raise InvalidInput(
-                f"--only {name}: labkit does not kill before a sync, because the files would be the same as after "
-                f"a kill before the next system call; choose {following!r}."
+                f"--only {name}: labkit does not kill before a sync, because a sync does not change the files that "
+                f"a kill leaves; choose {following!r}."
             )
         close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
         others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()

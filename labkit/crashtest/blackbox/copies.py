@@ -222,4 +222,6 @@ def _check_emptied(copy: Harness) -> None:
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         raise Shared(str(error).rstrip(".")) from None
     if left:
-        raise Shared("the pipeline's reset does not empty the copy of the folder in which it ran")
+        raise Shared(
+            "labkit ran the pipeline's reset in a copy of the pipeline's folder, and the reset did not empty that copy"
+        )

@@ -73,7 +73,10 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the remaining processes; look again while one is missed because its parent is changing."""
+        """Return the ids of the processes that still run.
+
+        A process whose parent has just died can be missed until it has its new parent, so this looks again.
+        """
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:

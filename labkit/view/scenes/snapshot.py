@@ -76,7 +76,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Return the branch that acts in an action, and the boxes that it affects directly."""
+    """Return the bank branch that performs `action`, and the boxes of the drawing that the action changes directly."""
     name, which = action
     event = model.event(action)
     if name == "restore":

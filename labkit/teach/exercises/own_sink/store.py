@@ -231,7 +231,7 @@ class Process:
         limit(resource.RLIMIT_CORE, 0)
 
     def open(self, kind: str, folder: str) -> None:
-        """Open the store of kind `table` or `folder` that is in this folder."""
+        """Open the store in the directory `folder`; `kind` is `"table"` or `"folder"`."""
         limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + self._seconds, for_good=False)
         os.chdir(folder)
         self._store = Table() if kind == "table" else TrialFolder()
