@@ -78,7 +78,7 @@ assert killed["commit_after"].verdict.duplicate == (3, 4)
 
 # %% [markdown]
 # Commit before the work, and a kill loses an order: 5. Commit after it, and the successor repeats what was not committed: that is the
-# familiar choice between at-most-once and at-least-once ([02](02_delivery.ipynb)). Auto commit looks at the clock and not at the work: a `poll` commits the offset when 5 s have passed (`auto.commit.interval.ms`). They had not, so B
+# familiar choice between at-most-once and at-least-once ([02](02_delivery.ipynb)). Auto commit looks at the clock, not at the work: a `poll` commits the offset when 5 s have passed (`auto.commit.interval.ms`). They had not, so B
 # began at order 0.
 #
 # ## Stopped, not dead
@@ -90,7 +90,7 @@ assert killed["commit_after"].verdict.duplicate == (3, 4)
 # | `session.timeout.ms` | a heartbeat, which a background thread sends | 45 s | 3 s |
 # | `max.poll.interval.ms` | the next `poll` | 5 minutes | 4 s |
 #
-# A process that is stopped sends neither: a virtual machine is moved, or a container gets no CPU. After 3 s the group gives its partition to B. Then A is woken and
+# A stopped process does neither: its virtual machine is moved, or its container gets no CPU. After 3 s the group gives its partition to B. Then A is woken and
 # goes on in the middle of its loop. It is a zombie ([02](02_delivery.ipynb)): nobody has told it.
 
 # %%
@@ -119,8 +119,8 @@ lab.compare(stopped)
 # commit_after   at-least-once  0     3      2           12
 
 # %% [markdown]
-# A kill doubled two orders, a stop doubles three: B repeats what A had done, and A repeats what B has done. With *commit_before* nothing is missing this time, but order 5 comes after 8. If the orders were addresses of one
-# customer, the oldest of the four would win. Then A asked Kafka for its commit:
+# A kill doubled two orders, a stop three: B repeated what A had done, and A repeated what B had done. With *commit_before* nothing is missing this time, but order 5 comes after 8.
+# If 5 to 8 were new addresses of one customer, the oldest would win. Then A asked Kafka for its commit:
 
 # %% tags=["nbval-check-output"]
 print("A ended with", stopped["commit_after"].ends[0])
@@ -134,8 +134,8 @@ print("the group's offset:", stopped["commit_after"].offset)
 # A commit carries the generation in which its sender was a member, and Kafka refuses an old one. So A could not set the group back from 9 to 6. That is a fence, around the *offset* alone: the charge
 # went to somebody else, before the commit, and Kafka never saw it.
 #
-# Nor does a zombie hear at once that it was replaced. When we woke an *auto_commit*, its client even handed out 6, 7 and 8, still in the old generation: it had fetched them before A was stopped.
-# `max.poll.records` limits what a `poll` returns, and not what the client has in its memory.
+# Nor does a zombie hear at once that it was replaced. When we woke *auto_commit*, its client even handed out 6, 7 and 8, still in the old generation: it had fetched them before A was stopped.
+# `max.poll.records` limits what a `poll` returns, but not what the client has in its memory.
 #
 # ### Only slow
 #
@@ -159,12 +159,12 @@ assert slow["auto_commit"].verdict.duplicate == (0, 1, 2, 3, 4, 5)
 # > **Found in the wild.** With auto commit no exception reaches the program. A user's log of 2020 has one line per lost partition, at the level WARNING: "Auto offset commit failed
 # > for group ml-continue-shopping-live-etl: CommitFailedError" ([dpkp/kafka-python#2179](https://github.com/dpkp/kafka-python/issues/2179)).
 #
-# Could A ask Kafka before each charge whether it is still the owner? It may be stopped between the answer and the charge ([14b](14b_files_and_writers.ipynb)). Only who does the work can compare at that moment: the store.
+# Could A ask Kafka before each charge whether it is still the owner? It may be stopped between the answer and the charge ([14b](14b_files_and_writers.ipynb)). Only the store, which does the work, can compare at that moment.
 #
 # ## Let the store decide
 #
 # The charges go into our own PostgreSQL now. It has one row for the partition, `progress`: the newest `generation` that wrote, and the offset that is `following` (both 0 at first).
-# Here is a store that compares generations, and one that compares positions. Either does so in the transaction of the charges, and its `UPDATE` locks the row until the end of it.
+# In the first program the store compares generations, in the second one positions. Both compare in the transaction of the charges, and the `UPDATE` locks the row until it ends.
 
 
 # %%
@@ -196,7 +196,7 @@ def by_position(worker):
 
 
 # %% [markdown]
-# `worker.generation` is the group's generation at the last `poll`. A is stopped with the orders 3 to 5 in its hands:
+# `worker.generation` is the group's generation at the last `poll`, and `worker.at` names a moment for a kill. A is stopped with the orders 3 to 5 in its hands:
 
 # %% tags=["nbval-check-output"]
 fenced = lab.rebalance(by_generation, by_position, stop="polled 3")
@@ -208,7 +208,7 @@ for name, outcome in fenced.items():
 # by_position: A 0 1 2, then B 3 4 5 6 7 8; A ended with CommitFailedError
 
 # %% [markdown]
-# Either store kept the zombie's batch out. The first one compares *who* sends: a newer generation was here. This is a fence, with the generation as its epoch. The second one compares *what* is sent: 3 to 5 are done.
+# Both kept the zombie's batch out. The first one compares *who* sends: a newer generation was here, and A ended before its commit. This is a fence, with the generation as its epoch. It learns a generation only with that owner's first write (see Check 1 below). The second one compares *what* is sent: 3 to 5 are done.
 #
 # Do they do the same, then? Now A is killed when its transaction for 3 to 5 has committed, and its offset has not.
 
@@ -234,10 +234,12 @@ lab.compare(halves)
 # by_position    exactly-once   0     0      0           9
 
 # %% [markdown]
-# A generation refuses an old owner, whatever it sends: also a deletion, or a sum from its memory, which have no position. A position recognises a repeat, whoever sends it. Kafka's manual describes it as
+# A generation refuses an old owner, whatever it sends: also a deletion, or a sum from its memory, which have no position. A position recognises a repeat, whoever sends it. Kafka's manual describes positions in the store as
 # "storing offsets outside Kafka"; the exercise below joins it to the fence.
 #
-# *by_position* is brittle, though. It wants `following` to be exactly the first order, and refuses a batch of which it has a part.
+# Do not copy *by_position* as it is, though. It wants `following` to be exactly the first order. If `following` is in the middle of a batch, or a gap in the offsets lets a batch begin after it, the program skips the charges
+# **and commits the offset**. The new orders of the batch are lost, and so is every later one, because `following` does not move again. No run above had such a batch. A safe program
+# raises an error there, or charges what is new, as in the exercise.
 #
 # ### Stopped with the lock
 #
@@ -308,8 +310,8 @@ for name, outcome in windows.items():
 assert windows["1 second"].verdict.duplicate == (3, 4, 5)
 
 # %% [markdown]
-# A window makes exactly-once true *for a while*. It must be longer than the latest copy is late, and three kinds of copies have no limit: those of a zombie, of a backfill ([14c](14c_repair.ipynb)), and of
-# a message that somebody sends again by hand. A list by number is the weaker kind: it lasts a shorter time the busier the stream is.
+# A window makes exactly-once true *for a while*. It must last longer than any copy can be late, and three kinds of copies have no limit: those of a zombie, of a backfill ([14c](14c_repair.ipynb)), and of
+# a message that somebody sends again by hand. A list of *n* ids is the weaker kind: the busier the stream, the sooner it forgets.
 #
 # | who remembers | what | how long |
 # |---|---|---|
@@ -318,8 +320,8 @@ assert windows["1 second"].verdict.duplicate == (3, 4, 5)
 # | Spark, `dropDuplicatesWithinWatermark` | the columns named | "as long as the time distance of earliest and latest events are smaller than the delay threshold" |
 # | Flink SQL | the key of a query's state | `table.exec.state.ttl`; default 0, never forgotten |
 #
-# A Kafka producer that starts again gets a new producer id, unless it has a `transactional.id`. So the broker recognises retries of one producer and not yours: an order that your program sends
-# twice is two records.
+# A Kafka producer that starts again gets a new producer id, unless it has a `transactional.id`. So the broker recognises the client's own retries,
+# but not your program's: an order that it sends twice is two records.
 
 
 # %% tags=["exercise"]
@@ -349,10 +351,10 @@ lab.check("09c-fence")
 # %% [markdown]
 # ## Check yourself
 #
-# **1. A new owner polls, and its first write comes a minute later. When must the store learn its generation?**
+# **1. A new owner asks the store for `following`, to go on there. Its first write comes a minute later. When must the store learn its generation?**
 #
-# <details><summary>a) With the first write.</summary>Until then the store accepts the old owner, and both may write the same orders.</details>
-# <details><summary>b) Before it asks the store where to go on.</summary>Yes. From then on <code>following</code> moves only by itself.</details>
+# <details><summary>a) With the first write, as in <code>by_generation</code>.</summary>Until then the store accepts the old owner, and both may write the same orders.</details>
+# <details><summary>b) Before it reads <code>following</code>.</summary>Yes. From then on only the new owner can move it.</details>
 #
 # **2. Is a position, compared in the transaction, enough without a generation?**
 #
@@ -369,9 +371,9 @@ lab.check("09c-fence")
 #
 # ## On Monday
 #
-# - Count `CommitFailedError`, and the warnings of auto commit: each is a batch that somebody else has done as well.
+# - Count `CommitFailedError`, and the warnings of auto commit: each stands for a batch that may be done twice.
 # - Compare your slowest batch with `max.poll.interval.ms`; a smaller `max.poll.records` makes batches shorter.
-# - Stop a consumer by SIGSTOP until its group has rebalanced, then wake it. Which rows are there twice?
+# - In a sandbox, stop a consumer by SIGSTOP until its group has rebalanced, then wake it. Which rows are there twice?
 # - For each list of ids: how long is it kept, and who may come later?
 #
 # ## Closing the ticket

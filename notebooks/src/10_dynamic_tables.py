@@ -52,7 +52,7 @@ spark = lab.spark()
 # %% [markdown]
 # ## One question, asked once and for ever
 #
-# The owner's question is one line of SQL. A query over a stream is a **continuous query**: it never ends, and each record may
+# The page's question is one line of SQL. A query over a stream is a **continuous query**: it never ends, and each record may
 # change its answer. Its answer is a **dynamic table**, a table that changes while others look at it. The same line over
 # a table that is complete runs once and ends: that is the *batch query*.
 
@@ -156,8 +156,8 @@ for n, changes in enumerate(handed["update"], start=1):
 # first 3 {'hello': 2, 'world': 1} equal
 
 # %% [markdown]
-# The tables are equal each time. That is what Spark promises after each *batch*, here one record: its table equals the
-# batch query over the input so far, a prefix. A copy of the table can lose that, and so can a query that forgets. (So can two
+# The tables are equal each time. Spark promises that after each micro-batch (here one record): the table equals the batch query over the input so
+# far, a **prefix** of the input. A copy of the table can lose that, and so can a query that forgets. (So can two
 # tables that somebody combines: [10b](10b_internal_consistency.ipynb).)
 #
 # ## A change as a message
@@ -207,8 +207,8 @@ lab.totals("changelog.retract_stream", "changelog.lost_retraction", "changelog.l
 
 # %% [markdown]
 # A ring (`between`) marks a total between the two messages of one change, a cross (`wrong`) a wrong total after a whole change.
-# There is a ring even in the first run, in which nothing failed: between `- hello 1` and `+ hello 2` the table has no *hello*, which was never the
-# answer of any batch query. A receiver avoids it by applying both messages in one transaction.
+# There is a ring even in the *retract stream*, in which nothing failed: between `- hello 1` and `+ hello 2` the table has no *hello*; no batch
+# query ever gave that answer. A receiver avoids it by applying both messages in one transaction.
 #
 # After the lost retraction the total is wrong for ever, because no later message names the row `hello 1`. After the lost upsert it is wrong for one
 # message: an upsert carries the whole new row, so the next change of the key repairs what was lost.
@@ -216,7 +216,7 @@ lab.totals("changelog.retract_stream", "changelog.lost_retraction", "changelog.l
 # ## The job dies, and sends its messages again
 #
 # Now a real one. The job keeps two copies in SQLite, `retract` without a key and `upsert` with one, and applies the
-# messages of a batch to both in one transaction. It counts the same three words, one a batch. In batch 2 we kill it
+# messages of a batch to both in one transaction. It counts the same three words, one per batch. In batch 2 we kill it
 # (SIGKILL) after its messages are in the copies and before Spark has written `commits/2`. Then it starts again.
 
 # %%
@@ -282,8 +282,8 @@ assert ended == [-9, 0]  # minus the number of the signal
 #
 # ## What each stream needs
 #
-# **Simulated**: five things may happen, each once. *Right* means that in every schedule the receiver has the batch query's table **in the
-# end**, when all was read. The receiver stores its position in one transaction with its table.
+# **Simulated**: five faults, each alone and once. In *repeats* the copy comes directly after its original. *Right* means that in every schedule the receiver has the batch query's table **in the
+# end**, when all was read. The receiver stores how far it has read in one transaction with its table.
 
 # %% tags=["nbval-check-output"]
 lines = [["", "retract", "upsert"]]
@@ -302,19 +302,19 @@ print(lab.columns(lines))
 # crashes        right    right
 
 # %% [markdown]
-# A message that is lost harms both, and so does one that overtakes another (*swaps*): all changes of a key must keep
-# their order, for example in one partition of Kafka. The row *query_crashes* agrees with the two copies above. But
-# readers of upserts may see a jump back while the query sends its messages again.
+# A lost message harms both (the upsert copy until the key's next change), and so does one that overtakes another (*swaps*): all changes of a key must keep
+# their order, for example in one partition of Kafka. A repeated upsert that comes *after a newer one*, as in a replay by hand, also sets its key
+# back: *right* in the row *repeats* does not cover that. The row *query_crashes* agrees with the two copies above, but readers of upserts may see a jump back
+# meanwhile.
 #
 # ## A query that forgets
 #
 # The state of a count has a row for each word, for ever. To bound it, a query must forget. One way is time: each record says
-# when it was typed, and the query counts for every ten minutes. A **watermark** is a time behind which the query expects no more
-# records.
+# when it was typed, and the query counts for every ten minutes. A **watermark** is a time: the query expects no older records.
 #
 # When the watermark has passed the end of ten minutes, their counts are final. Spark can then drop their state and hand them over in mode
-# `append`. What comes later is dropped. Spark moves the watermark *between* batches. Four words come, of the minutes 14, 27, 28 and 12. We count
-# them with a watermark five minutes behind: one word a batch, then all four in one batch.
+# `append`. What comes later is dropped. Spark moves the watermark *between* batches. Four words come, typed in minutes 14, 27, 28 and 12. We count
+# them with a watermark five minutes behind (in `update`, to see all counts): one word per batch, then all four in one.
 
 # %%
 import os
@@ -347,13 +347,13 @@ def counted_in(files_per_batch):
 # %% [markdown]
 # One by one, the word of minute 12 came when the watermark had passed minute 20, the end of its ten minutes, and Spark dropped it without an
 # error. In one batch nothing had moved the watermark yet. A batch that runs *again* drops the same words, because its plan `offsets/N` holds the
-# watermark. After a deleted checkpoint the batches are cut anew, and so is what is late.
+# watermark. After a deleted checkpoint the batches are cut anew, so other words are late.
 #
 # Another way to forget is to drop the state of a key that has been silent for long: when the key comes back, its count begins at 1 again
-# (`lab.show("changelog.expired_state")`). Either way, a query that forgets is no longer the batch query.
+# (`lab.show("changelog.expired_state")`). Either way, its answer is no longer the batch query's.
 #
-# > **You will read:** "*a stream and a table are the same thing*". Only as long as no change is lost or overtaken, none comes twice
-# > without a key, and no state is forgotten.
+# > **You will read:** "*a stream and a table are the same thing*". Only as long as no change is lost or overtaken, none comes twice (with a key:
+# > none comes late), and no state is forgotten.
 #
 # `lab.explorer("changelog", encoding="upsert", words="hello-hello", crashes=0, swaps=1)` lets you find such a run step by step.
 

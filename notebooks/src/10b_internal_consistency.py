@@ -12,7 +12,7 @@
 # > for a second, and nothing had failed. On Wednesday night it was wrong for forty minutes. And the new page, of one
 # > single query, shows 20 now and then. Which failures were these?"
 #
-# Three wrong totals, three causes, and only one of them is a crash. Each time a reader combined two answers that were right, each for a moment of its own.
+# Three wrong totals, three causes, and only one of them is a crash. Each total combined two sides, each right for a moment of its own.
 #
 # {head}
 #
@@ -46,7 +46,7 @@ spark = lab.spark()
 #
 # The shop moves money between accounts. Each transfer is **one** record of one log: it takes an amount from a giver and
 # adds it to a taker. One query sums what each account got (*credits*), another what each gave (*debits*). Both upsert
-# into a table of SQLite, in one transaction a batch. The page adds up all credits and subtracts all debits.
+# into a table of SQLite, in one transaction per batch. The page adds up all credits and subtracts all debits.
 
 # %%
 transfers = [("anna", "bert", 10), ("bert", "carl", 20), ("carl", "anna", 30), ("anna", "carl", 40)]
@@ -148,8 +148,8 @@ for n, look in enumerate(looks, start=1):
 # transfers and *debits* two, and 30 mixes both moments: the bank never had such a total. No log shows an error, and a test of either table passes.
 #
 # A system has **internal consistency** if every answer that it shows equals the batch query over its input up to **one**
-# moment. The answer may be old. It must not be a mixture. That is less than *fresh*, and more than *right in the end*: here both pages
-# end with 0, and whoever read 30 has told the auditors.
+# moment. The answer may be old. It must not be a mixture. So it need not be *fresh*, and *right in the end* is not enough: this page ends with 0,
+# and whoever read 30 has told the auditors.
 #
 # ## One query, one transaction, and a crash
 #
@@ -217,13 +217,13 @@ assert after["dies"][1] == {side: batch[side, 2] for side in ("credits", "debits
 assert after["lives"] == [{side: batch[side, 4] for side in ("credits", "debits")}] * 2
 
 # %% [markdown]
-# `apart` shows 70 until somebody starts the job again: the crash made a moment between two transactions as long as the outage. In
+# `apart` shows 70 until somebody starts the job again: the moment between two transactions lasted as long as the outage. In
 # the end both banks are right, since the batch ran again and upserts by key. `together` was old while the job was dead,
 # and never a mixture. So a test of the final rows finds no difference between the two sinks. A reader does.
 #
 # ## A reader between two statements
 #
-# The writer is right now: one query, one transaction a batch. Somebody writes a report with two statements, one for each
+# The writer is right now: one query, one transaction per batch. Somebody writes a report with two statements, one for each
 # side. Between them a batch of another transfer is committed. The second report puts the same two statements into one transaction.
 
 # %% tags=["nbval-check-output"]
@@ -254,7 +254,7 @@ def report(begin):
 #
 # ## One query over two logs
 #
-# The new page has one query and one transaction a batch. But another team has split the bank: a transfer now sends its
+# The new page has one query and one transaction per batch. But another team has split the bank: a transfer now sends its
 # credit to one log and its debit to another. Each half carries the transfer's id; transfer 1 moves 10, 2 moves 20, and 3
 # moves 30. The halves arrive in this order:
 
@@ -317,16 +317,16 @@ print(lab.columns([head, *([str(value) for value in line] for line in split)]))
 # debits 2   0      0      3          0
 
 # %% [markdown]
-# The query is right about what it has read, and no moment of the bank had what it has read: the logs ran apart. No engine can know that two
+# The query is right about what it has read, but the bank was never in that state: the logs ran apart. No engine can know that two
 # records belong together unless the records say so. The column *whole* asks the same table for transfers of which both
-# halves are there. It is always 0, and it is late: the price of an answer that was true is waiting for the slower
-# log. A half whose other half never comes waits for ever, so watch the last column. Better, let the bank write one record a transfer, as in
+# halves are there. It is always 0, because every whole transfer nets to 0. But it is a mixture, too: after *debits 3* it has transfers 1 and 3
+# without 2, and no moment of the bank had those. That serves a total that each transfer alone must keep. A page of *balances* needs a prefix: wait
+# until all transfers up to a number are whole. The price is waiting for the slower log. A half whose other half never comes waits for ever, so watch the last column. Better, let the bank write one record per transfer, as in
 # an outbox ([09d](09d_outbox.ipynb)).
 #
 # ## A join of two answers
 #
-# Why not let Spark join credits and debits? It is one query over one log, after all. We try, and then once more after we have switched off
-# the check that gets in our way. The log has six transfers now; each is a batch. We look at what the sink gets about *carl*.
+# Why not let Spark join credits and debits, in one query over one log? We try, and then again without the check that gets in our way. The log has six transfers now; each is a batch. We look at what the sink gets about *carl*.
 
 # %% tags=["nbval-check-output"]
 from pyspark.errors import AnalysisException
@@ -351,7 +351,7 @@ print("credits, debits:", *filter(None, given))
 # credits, debits: [(20, 30)] [(60, 30)] [(20, 35), (60, 35)] [(20, 40), (60, 40)]
 
 # %% [markdown]
-# Spark's join works on rows that stay, and an aggregate's changes are no such rows: the join also keeps carl's **old**
+# Spark's join assumes rows that never change, but an aggregate's rows do: the join also keeps carl's **old**
 # credits, 20, and pairs them with each new sum of his debits. *20 and 35* was never his balance, and a sink that upserts by account keeps
 # whichever pair comes last. Spark refuses this join, although its message names another danger, late rows. Engines that do join such tables send
 # retractions ([10](10_dynamic_tables.ipynb)), and their readers may see the total between two messages.
@@ -360,12 +360,12 @@ print("credits, debits:", *filter(None, given))
 #
 # | engine | what an answer equals | source |
 # |---|---|---|
-# | Spark | after each batch the batch query over a prefix of **its** input; nothing about two queries | the runs above, [SIGMOD 2018](https://doi.org/10.1145/3183713.3190664) |
+# | Spark | after each batch the batch query over a prefix of **its** input (of two logs: a prefix of each); nothing about two queries | the runs above, [SIGMOD 2018](https://doi.org/10.1145/3183713.3190664) |
 # | Flink SQL, ksqlDB | no single moment; a test of 2021 saw totals that were impossible for any input | [Brandon](https://www.scattered-thoughts.net/writing/internal-consistency-in-streaming-systems/) |
 # | Kafka Streams | a result that each update refines, unless it is suppressed until a window closes | [Confluent](https://www.confluent.io/blog/kafka-streams-take-on-watermarks-and-triggers) |
 # | Materialize | one timestamp for all reads of a [transaction](https://materialize.com/docs/sql/begin/) | [isolation levels](https://materialize.com/docs/serve-results/isolation-level/) |
 # | RisingWave | a snapshot of all tables and views at an earlier moment | [its design](https://risingwavelabs.github.io/risingwave/design/checkpoint.html) |
-# | Feldera | all views after a chunk of input, before the next chunk is read | [its manual](https://docs.feldera.com/pipelines/transactions) |
+# | Feldera | for all views, the input up to the end of one chunk | [its manual](https://docs.feldera.com/pipelines/transactions) |
 #
 # Only Spark was run here. The last three promise it for readers who ask **them**. A sink to Kafka or to another database turns answers into
 # messages again: ask whether the changes of one moment arrive in one transaction. And no promise of an engine reaches further than its input: two logs that ran
@@ -402,7 +402,7 @@ lab.check("10b-prefix")
 #
 # **1. A dashboard shows orders minus payments, from two jobs. It is wrong for seconds, and then right. What is the first suspicion?**
 #
-# <details><summary>a) One of the jobs crashed and ran a batch again.</summary>Possible, and not needed.</details>
+# <details><summary>a) One of the jobs crashed and ran a batch again.</summary>Possible, but not needed.</details>
 # <details><summary>b) The two jobs stand at different offsets.</summary>Yes. Each table is right for its own moment. Their difference
 # belongs to no moment.</details>
 #
@@ -410,9 +410,9 @@ lab.check("10b-prefix")
 #
 # <details><summary>a) Yes: in the end both tables are right.</summary>They are. Until then a reader sees a mixture, for as long as the job is
 # down.</details>
-# <details><summary>b) No: both tables belong into one transaction.</summary>Yes, and into one transaction of the reader.</details>
+# <details><summary>b) No: both tables belong in one transaction.</summary>Yes, and in one transaction of the reader.</details>
 #
-# **3. Invoices and payments come from two topics, and a report lists unpaid invoices. Which query may send a reminder?**
+# **3. Invoices and payments come from two topics, and a report lists unpaid invoices. On whose answer may a reminder go out?**
 #
 # <details><summary>a) One that joins both topics, in any engine that is internally consistent.</summary>No. It is right about what it has
 # read, and the payment may be in the topic that lags.</details>
@@ -436,7 +436,7 @@ lab.check("10b-prefix")
 #
 # > **Ticket 16, closed.** Three causes. On Monday two jobs stood at different offsets; one query has both sides now. On
 # > Wednesday the sink died between two transactions, and the mixture stayed until the restart; it is one transaction now.
-# > The 20 comes from two logs that run apart: the page counts whole transfers only, and shows how many halves wait.
+# > The 20 comes from two logs that run apart. The total counts whole transfers only, so it is 0 but of no one moment, and the page shows how many halves wait.
 #
 # ---
 # Also: PostgreSQL on [read committed and repeatable read](https://www.postgresql.org/docs/current/transaction-iso.html), SQLite on

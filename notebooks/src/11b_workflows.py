@@ -8,8 +8,8 @@
 # # Was the mail sent twice?
 #
 # > **Ticket 18** (invented). *From a customer:* "I paid twice for one lamp, and have two mails about it." *From the agent's
-# > journal:* "Run 7: parcel, voucher, charge, mail, each done once." *From the engineer on call:* "Out of memory on Monday; on Tuesday again, with the
-# > new version. The engine is *durable*: it repeats no step that is done. What do we tell her?"
+# > journal:* "Run 7: 0 parcel, 1 charge, 2 charge, 3 mail." *From the engineer on call:* "Out of memory on Monday; on Tuesday again, with the new
+# > version. Each version charges once. The engine is *durable*: it repeats no step that is done. What do we tell her?"
 #
 # **Durable execution** means that an engine stores the result of each step of a program, its *workflow*, so that a restarted program goes on after the last
 # stored step. DBOS, Temporal, LangGraph and Prefect do this for workflows and AI agents.
@@ -22,7 +22,7 @@
 # - choose a key by which a receiver recognises the second attempt, and say how long it helps;
 # - say what a new version of a workflow makes of an old run.
 #
-# The engine runs in processes of its own, and each kill is a real SIGKILL.
+# Each kill is a real SIGKILL.
 
 # %%
 import json
@@ -42,8 +42,8 @@ from labkit import lab
 # %% [markdown]
 # ## The provider
 #
-# A provider takes payments and sends mails, in a process of its own that survives each kill of the agent. It
-# accepts a message at once and delivers once an hour. We set its clock.
+# A provider takes payments and sends mails, in a process that survives each kill of the agent. It accepts a message at once, delivers
+# once an hour, and remembers a key for 24 hours. We set its clock.
 
 # %%
 PROVIDER = """
@@ -90,7 +90,7 @@ def call(what, value=None, key=None):
 #
 # The workflow is a function that asks `step` for each result. `step` returns the result in the journal, or calls the effect and notes its
 # result. After a restart the workflow runs **again from its first line**, and noted steps return at once. `at` names a moment at which the process
-# can be killed. (`key_of`, `check` and `in_doubt` are used further down.)
+# can be killed. (`key_of`, `check` and `in_doubt`: further down.)
 
 
 # %%
@@ -130,7 +130,7 @@ def lamp(step):
 
 
 # %% [markdown]
-# `trial` runs code in a process that is killed at a named moment, starts another one, and lists what the provider has accepted.
+# `trial` runs code (our agent: `lamp`) in a process that is killed at a named moment, starts another one, and lists what the provider has accepted.
 
 # %%
 START = f"""
@@ -196,8 +196,8 @@ assert Counter(len(messages) for messages in outcomes.values()) == {2: 7, 3: 2}
 assert len(set(outcomes["done mail"])) == 2, "both mails name the same parcel"
 
 # %% [markdown]
-# *Durable* is true: no run got stuck, no noted step was repeated, and both mails name the same parcel, because its number had been noted. And still a customer pays twice.
-# The journal has each step once in every run, since the execution that died has noted nothing. **The journal of the engine is no evidence; ask the receiver.**
+# *Durable* is true: no noted step was repeated, and both mails name the same parcel, whose number had been noted. And yet a
+# customer pays twice. In each run the journal has each step once: an effect that went out twice was noted once. **The engine's journal is no evidence; ask the receiver.**
 #
 # ### Real engines
 #
@@ -233,8 +233,8 @@ def look(name, effect):
 
 
 # %% [markdown]
-# Three answers to the doubt: `repeat` the effect, `skip` it, or `look` at the list of what the provider has delivered. The agent is killed at *before mail* or at *done mail*, and restarted within the same hour. Which answer sends
-# exactly one mail, at either moment?
+# Three answers to the doubt: `repeat` the effect, `skip` it, or `look` at the provider's list of deliveries. The agent is killed at *before mail* or at *done mail*, and restarted within the same hour.
+# Does any of them send exactly one mail at both moments?
 
 # %%
 results = {}
@@ -256,8 +256,8 @@ results  # accepted mails: killed at before mail, killed at done mail
 assert list(results.values()) == [[1, 2], [0, 1], [1, 2], [1, 1]]
 
 # %% [markdown]
-# The note does not say what happened, but lets you *choose*: at-least-once with `repeat`, at-most-once with `skip`. `look` is right only if no request is still under way: how late
-# may the provider show a mail? Without a bound, stop and let a person look. AWS's durable functions offer the choice: *at-least-once per retry*, the
+# The note does not say what happened, but lets you *choose*: at-least-once with `repeat`, as without a note, or at-most-once with `skip`. `look` is
+# right only if the list is complete: how late may it show a mail? Without a bound, stop and let a person look. AWS's durable functions offer the choice: *at-least-once per retry*, the
 # default, or *at-most-once per retry*, which notes first and raises `StepInterrupted` instead of repeating.
 #
 # ## A key for the receiver
@@ -284,7 +284,7 @@ def lamp_drawn_before(step):
 
 
 # %% [markdown]
-# `hash` is Python's own function. `lamp_drawn_before` draws its key in a step before, so the journal has it. Each of the four is killed at *done mail*.
+# `hash` is Python's own function. `lamp_drawn_before` draws its key one step earlier, so the journal has it. Each is killed at *done mail*.
 
 # %%
 lab.ask("11b-keys")
@@ -308,8 +308,8 @@ mails
 # {'by_number': 1, 'hashed': 2, 'drawn': 2, 'drawn in a step before': 1}
 
 # %% [markdown]
-# A key that is new on each attempt is as good as none. So is Prefect's default policy above: the key of a stored result contains the id of the flow's run, and a restart is a new run. Temporal's manual recommends the workflow's run id
-# and the activity's id, "guaranteed to be consistent across retry attempts". Now all nine moments, and then a restart that comes late:
+# A key that is new on each attempt is as good as none. That is Prefect's problem above: by default the key of a stored result contains the run's id, and a restart is a new run. Temporal's manual recommends the workflow's run id
+# and the activity's id, "guaranteed to be consistent across retry attempts". Now all nine moments, then a late restart:
 
 # %% tags=["nbval-check-output"]
 KEYED = "engine(lamp, 'run 7', at, key_of=by_number)"
@@ -323,7 +323,7 @@ for hours in (23, 24):
 # restarted 24 hours later: {'charge': 2, 'mail': 1}
 
 # %% [markdown]
-# The key has expired, so a run that lies over the weekend charges twice. Receivers remember keys for a while:
+# The key has expired, so a run that lies over the weekend charges twice. Receivers remember keys:
 # [Resend](https://resend.com/docs/dashboard/emails/idempotency-keys) 24 hours, [Stripe](https://docs.stripe.com/api/idempotent_requests) at least 24 hours, [Qonto](https://docs.qonto.com/get-started/general/idempotent-requests) 30 minutes. Later
 # you are in doubt again, and only a note before the effect says when the step began.
 #
@@ -355,11 +355,11 @@ for moment in ("done", "noted"):
 # noted: [('20 for a lamp',)]
 
 # %% [markdown]
-# DBOS's second line works like this. No mail provider takes part in your transaction, but a row *to be mailed* does ([09d](09d_outbox.ipynb)): the program that sends it needs a key again.
+# Both kills came before the commit, so the rollback took the booking back. A restart *after* the commit finds the row in `steps` and books nothing (not run here). DBOS's second row works so. No mail provider takes part in your transaction, but a row *to be mailed* does ([09d](09d_outbox.ipynb)): the program that sends it needs a key again.
 #
 # ## The new version
 #
-# The agent dies at *noted charge*: the charge is out, keyed **and** noted. It is restarted with a new version, which sends a voucher before it charges:
+# The agent dies at *noted charge*: the charge is out, keyed **and** noted. A new version goes on, which sends a voucher before it charges:
 
 
 # %%
@@ -422,7 +422,7 @@ for new in ("with_voucher", "with_wrapping"):
 # ['charge 20 for a lamp', 'charge 20 for a lamp']
 
 # %% [markdown]
-# The voucher's version is refused, and the run waits for a decision. The wrapping passes, because the names agree: the lamp is charged twice, the wrapping never. Put what a step
+# *with_voucher* is refused, and the run waits for a decision. *with_wrapping* passes, as the names agree: the lamp is charged twice, the wrapping never. Put what a step
 # is about into its name (*charge lamp*).
 #
 # Real DBOS 3.4.0 does both (2026-11-27; program and output: `data/workflows` in the lab): a step of another name ends in `DBOSUnexpectedStepError`, a step of the same name gets the old one's
@@ -489,7 +489,7 @@ lab.check("11b-runner")
 #
 # ## On Monday
 #
-# - List the steps of your agents that reach the outside. For each: which key, and how long does the receiver remember it?
+# - List the steps of your agents that reach the outside. For each: which key, remembered for how long?
 # - Search those steps for `uuid4`, `hash(` and `now`. A key must be older than the attempt.
 # - Kill an agent between effect and note, in a sandbox, and count at the receiver (`docs/mail_sent_twice.md` shows how, in ten minutes).
 # - Before a deployment, list the runs that have not ended.

@@ -107,8 +107,8 @@ assert ended == {"old": -9, "new": 0}  # minus the number of the signal
 # %% [markdown]
 # One batch follows two rules: *mug* is there by the old one, *lamp* is missing by the new one, and *cap* is there twice. An upsert by
 # key would repair *cap* and keep *mug* for ever, because the new version never writes that key. With a marker in the transaction of the rows
-# ([06](06_sinks.ipynb)) the batch follows one rule. Best, let the old version finish its batch before you deploy. (Spark's guide calls new filters
-# "allowed", which means by its own words that you can, not that the effect is well-defined.)
+# ([06](06_sinks.ipynb)) the batch follows one rule. Better still, deploy after the old version has finished its batch. (Spark's guide calls new
+# filters "allowed": by its own words you can, but the effect may not be well-defined.)
 #
 # ## A changed aggregation
 #
@@ -196,14 +196,14 @@ for name, given in deployed.items():
 
 # %% [markdown]
 # Four orders are not eleven, and no pen cost 9: *max* took the old sum for a price, and *count* went on from it. *By city* has a city
-# called *pen* in its state. With the filter, 16 is neither the sum of all, 17, nor of those of at least 5, 12. Finance gets wrong numbers, and nobody an error.
+# called *pen* in its state. The filter gives 16: all orders sum to 17, those of at least 5 to 12. Finance gets wrong numbers, and no error.
 #
 # Spark compares the **state schema**: the number and types of the key's and value's columns, and whether they may be null, but not their names.
 # Its guide forbids "any change in number or type of grouping keys or aggregates", because the query "is likely to fail". These three did not.
 #
 # > **You will read:** "*Spark refuses an incompatible change*". It refuses another type. (`getCondition()` of the error says only `STREAM_FAILED`; the reason is in its text.)
 #
-# And if a job without state gets an aggregation, or a job that counts a sum?
+# What if a job without state gets an aggregation, or a sum replaces a count?
 
 # %% tags=["nbval-check-output"]
 start(orders(pens), shop / "plain")
@@ -217,11 +217,11 @@ print("sum, after count:", *start(total(orders(pens)), shop / "counts"))
 # sum, after count: STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE
 
 # %% [markdown]
-# A count fits into the place of a sum, which may be null, but not the other way round.
+# A count can replace a sum but not the reverse, because a sum may be null.
 #
 # ## Back to the old version
 #
-# The release was bad, so somebody starts the old version from the checkpoint that the new one has used. A fifth pen, for 1, makes 18.
+# The release was bad, so the old version starts from the checkpoint that the new one has used. A fifth pen, for 1, makes 18.
 
 # %% tags=["nbval-check-output"]
 {name: start(total(orders(pens)), shop / f"sums, {name}") for name in ("max", "count", "by city", "avg")}
@@ -255,14 +255,14 @@ for name, value in {"spark.sql.shuffle.partitions": 5, "spark.sql.streaming.stat
 # spark.sql.streaming.stateStore.providerClass in the session: RocksDBStateStoreProvider in offsets/1: HDFSBackedStateStoreProvider
 
 # %% [markdown]
-# The second line of each `offsets/N` holds fifteen settings that the checkpoint remembers. They win silently: the session shows your value, and
-# only the log has a warning. The team that scaled up pays for five cores, and its sums run on two. (Spark 4.2
+# The second line of each `offsets/N` holds fifteen settings that the checkpoint remembers. They win: the session shows your value, and only a
+# warning in the log says otherwise. The team that scaled up pays for five cores, and its sums run on two. (Spark 4.2
 # also contains a [repartitioning of stopped queries](https://github.com/apache/spark/pull/53931), not public yet and not tried here.)
 #
 # ## Another source, another sink
 #
-# Options of sources and sinks are **not** remembered. A job without state has copied one file, and two more arrive. Three releases: one reads a second
-# folder as well, one reads another folder, and one says `maxFilePerTrigger=1` and means `maxFilesPerTrigger`.
+# Options of sources and sinks are **not** remembered. A job without state has copied one file, and two more arrive. Three releases: one reads a
+# second folder as well, one another folder, and one says `maxFilePerTrigger=1` and means `maxFilesPerTrigger`.
 
 # %% tags=["nbval-check-output"]
 inbox, other, plain = shop / "A", shop / "B", shop / "copied"
@@ -284,10 +284,10 @@ for name, query in {
 # a misspelt option: [(6,), (7,)]
 
 # %% [markdown]
-# The number of sources is fixed, because offsets belong to them by their place in the query.
-# The other folder fails by chance, since the file source keeps a list of paths; the guide calls the result "unpredictable". The misspelt option is ignored: one batch has both files.
+# The number of sources is fixed, because offsets belong to sources by position.
+# The other folder fails only as a side effect, since the file source keeps a list of paths; the guide calls the result "unpredictable". The misspelt option is ignored: one batch has both files.
 #
-# Now a file sink. The table holds order 5. Order 6 arrives, and the release begins with a **new checkpoint** and the old table. Then order 7 arrives, and the job runs once more.
+# Now a file sink. The table holds order 5. Order 6 arrives, and the release begins with a **new checkpoint** and the old table. Then order 7 arrives, and the job runs again.
 
 
 # %%
@@ -366,14 +366,14 @@ for part, given in started.items():
 #
 # | the release changes | what happens | do |
 # |---|---|---|
-# | a filter, a map, your sink's function | continues, by two rules | stop between two batches; with state, new checkpoint |
+# | a filter, a map, your sink's function | continues; an unfinished batch may follow two rules | stop between two batches; with state, new checkpoint |
 # | aggregates or keys, with the same types | **continues wrongly** | new checkpoint |
 # | their types; operators with state | refused | new checkpoint |
 # | shuffle partitions, state store | continues with the old values | new checkpoint |
 # | an option of a source | continues; a misspelt one is ignored | look at the next batch's size |
-# | number of sources, their folder | refused, by chance or by an assertion | new checkpoint |
+# | number of sources, their folder | refused, as a side effect or by an assertion | new checkpoint |
 # | the file sink's table *or* checkpoint | continues wrongly | change both, and copy old rows yourself |
-# | nothing but the version, backwards | continues from the state that it finds | keep the copy from before |
+# | nothing but the version, backwards | continues from the state it finds, perhaps **wrongly** | keep the copy from before |
 #
 # A new checkpoint may fill the old table only if the sink recognises records and the new version writes every row of the old one. Otherwise fill an
 # empty table: a **backfill**.
@@ -439,9 +439,9 @@ lab.check("12b-review")
 # **2. The job was killed in batch 8, and the new version is deployed. Which rule do the rows of batch 8 follow?**
 #
 # <details><summary>a) The old one, since it planned batch 8.</summary>No. The plan holds no code.</details>
-# <details><summary>b) It depends on the sink.</summary>Yes. With a marker in the rows' transaction the new one; with append perhaps both.</details>
+# <details><summary>b) It depends on the sink.</summary>Yes. With a marker in the rows' transaction one of the two: the old one if it had committed. With append perhaps both.</details>
 #
-# **3. Spark refused a changed aggregation. Is a rollback safe?**
+# **3. Spark refused *avg* above. Was the rollback safe?**
 #
 # <details><summary>a) Yes: no state was written.</summary>Yes. The old version runs the batch that was planned.</details>
 # <details><summary>b) No: the checkpoint is spoilt.</summary>No. It has one more plan, and the same state.</details>
