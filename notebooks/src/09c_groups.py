@@ -322,6 +322,11 @@ assert windows["1 second"].verdict.duplicate == (3, 4, 5)
 #
 # A Kafka producer that starts again gets a new producer id, unless it has a `transactional.id`. So the broker recognises the client's own retries,
 # but not your program's: an order that it sends twice is two records.
+#
+# > **Share groups** (KIP-932; not run here). Several members read one partition at the same time: Kafka lends each record to one of them
+# > for 30 s, and again to another one if no acknowledgement comes, at most five times
+# > ([defaults](https://kafka.apache.org/43/configuration/group-configs/)). That is at-least-once, and a member that is stopped for a minute
+# > charges late as above. There is no order and so no position to compare: only ids help.
 
 
 # %% tags=["exercise"]
