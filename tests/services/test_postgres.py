@@ -132,7 +132,7 @@ def test_a_stopped_server_does_not_answer_and_is_taken_down(
     os.kill(pid, signal.SIGSTOP)
     assert (up.status().state, up.status().pid) == ("stale", pid)
     with pytest.raises(
-        ServiceUnavailable, match=rf"is running \(process {pid}\), but does not answer: labkit services down"
+        ServiceUnavailable, match=rf"is running \(process {pid}\), but does not answer: `labkit services down"
     ):
         up.up()
     assert up.down().state == "down"
