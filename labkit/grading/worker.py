@@ -51,9 +51,14 @@ def main() -> int:
     try:
         grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))
         with grader:
+            is_first = True
             while True:
                 outcome = grader.grade(tasks.decode(receive(connection, tasks.MOST), Submission))
                 send(connection, tasks.encode(outcome))
+                if is_first:
+                    # The judges have now computed what they need for every submission of this notebook.
+                    gc.freeze()
+                    is_first = False
     except FrameError:
         return 0
 
