@@ -143,18 +143,20 @@ print("the group's offset:", stopped["commit_after"].offset)
 
 # %% tags=["nbval-check-output"]
 slow = lab.rebalance(commit_after, auto_commit, slow="charged 4")
+print("commit_after:", slow["commit_after"].charged)
 for name, outcome in slow.items():
-    print(f"{name}: {outcome.charged}; A ended with {outcome.ends[0] or 'no error'}")
+    print(f"{name}: A ended with {outcome.ends[0] or 'no error'}")
 
 # %% [raw] tags=["expected"]
-# commit_after: A 0 1 2 3 4, then B 3 4 5 6 7 8, then A 5; A ended with CommitFailedError
-# auto_commit: A 0 1 2 3 4, then B 0 1 2 3 4 5 6 7 8, then A 5; A ended with no error
+# commit_after: A 0 1 2 3 4, then B 3 4 5 6 7 8, then A 5
+# commit_after: A ended with CommitFailedError
+# auto_commit: A ended with no error
 
 # %% tags=["checked"]
-assert slow["auto_commit"].verdict.duplicate == (0, 1, 2, 3, 4, 5)
+assert {0, 1, 2, 3, 4, 5} <= set(slow["auto_commit"].verdict.duplicate)
 
 # %% [markdown]
-# One batch that takes longer than `max.poll.interval.ms` is enough. Longer timeouts make this rarer, and let a partition wait longer for a dead consumer. They do not make it impossible.
+# With *auto_commit*, B charged everything again from order 0, and A sometimes charges 6, 7 and 8 as well, as above. One batch that takes longer than `max.poll.interval.ms` is enough. Longer timeouts make this rarer, and let a partition wait longer for a dead consumer. They do not make it impossible.
 #
 # > **Found in the wild.** With auto commit no exception reaches the program. A user's log of 2020 has one line per lost partition, at the level WARNING: "Auto offset commit failed
 # > for group ml-continue-shopping-live-etl: CommitFailedError" ([dpkp/kafka-python#2179](https://github.com/dpkp/kafka-python/issues/2179)).
