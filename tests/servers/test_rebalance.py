@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -114,10 +115,10 @@ def test_a_program_runs_once_with_each_text():
     ],
 )
 def test_a_call_that_cannot_be_gets_one_sentence(
-    programs: tuple[Callable[..., object], ...], options: dict[str, object], error: type[Exception], message: str
+    programs: tuple[Callable[..., object], ...], options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as refused:
-        lab.rebalance(*programs, **options)  # type: ignore[arg-type]
+        lab.rebalance(*programs, **options)
     assert "\n" not in str(refused.value)
 
 

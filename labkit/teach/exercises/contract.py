@@ -69,12 +69,11 @@ def _is_small(value: object) -> bool:
 
     Nearly all answers consist of such values, and a judge asks for thousands.
     """
-    kind = type(value)
-    if kind is str:
-        return len(value) <= _SMALL and value.isascii()  # type: ignore[arg-type, attr-defined]
-    if kind is int:
-        return -LARGEST < value < LARGEST  # type: ignore[operator]
-    return kind is bool or value is None
+    if type(value) is str:
+        return len(value) <= _SMALL and value.isascii()
+    if type(value) is int:
+        return -LARGEST < value < LARGEST
+    return type(value) is bool or value is None
 
 
 def listed(value: object) -> object:
