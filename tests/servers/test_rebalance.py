@@ -27,7 +27,6 @@ def _servers(postgres: str, kafka_address: str) -> Iterator[None]:
         patch.setenv(addresses.POSTGRES, postgres)
         patch.setenv(addresses.KAFKA, kafka_address)
         yield
-        assert schemas(postgres)
         by_hand()  # cleans what the last call has made
         assert not schemas(postgres)
 
@@ -71,8 +70,9 @@ def takes_no_worker():
     pass
 
 
-def test_a_kill_repeats_or_loses_what_the_commit_says():
+def test_a_kill_repeats_or_loses_what_the_commit_says(postgres: str):
     found = lab.rebalance(before, after, kill="charged 4")
+    assert schemas(postgres)  # so the fixture sees later that they are removed
     assert found["before"].charged == "A 0 1 2 3 4, then B 6 7 8"
     assert (found["before"].verdict.guarantee, found["before"].verdict.lost) == (Guarantee.AT_MOST_ONCE, (5,))
     assert found["after"].charged == "A 0 1 2 3 4, then B 3 4 5 6 7 8"
