@@ -6,6 +6,7 @@ after a real crash test; engines.toml adds the configuration, the quotation, the
 
 import html
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -20,6 +21,13 @@ WHO = "written by tools/build_systems.py from data/pipelines/engines"
 END = "<!-- end -->"
 DISK = f": {EXTREMES[ALL_LOST]}"
 """The part of a run's title after which the files are listed that the power cut removed; it follows the system call."""
+KINDS = {
+    "not there": "Missing",
+    "there again": "Removed earlier, but there again",
+    "empty": "Empty",
+    "not as written": "With other bytes than were written",
+}
+"""The words by which a run's title says how files differ, each with the words for the page."""
 
 
 def short(*, power_cut: bool) -> str:
@@ -44,13 +52,15 @@ def long() -> str:
 
 def section(pipeline: Pipeline, record: Verdict) -> str:
     """Return the section of one verdict."""
-    quoted = f"\u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
+    promised = "We found no promise of a delivery guarantee in its documentation"
+    if pipeline.promise:
+        promised = f"Documented: \u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
     program = f"[the program](../../data/pipelines/engines/{pipeline.program.name})"
     lines = [
         f"### {pipeline.name}",
         "",
         f"{pipeline.system}: {pipeline.does}.",
-        f"- Documented: {quoted}." if pipeline.promise else "- We found no promise in its documentation.",
+        f"- {promised}.",
         f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
         f"- Result of all runs: {outcome(record, power_cut='--power-cut' in pipeline.options)}.",
     ]
@@ -60,10 +70,11 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
             f"- Crash of the worst run: `{crash(record)}`.",
         ]
     if state := disk(record):
-        lines.append(f"- Disk after this power cut: `{state}`.")
+        lines.append(f"- Disk after this power cut: {state}.")
     if pipeline.why:
         lines.append(f"- Explanation: {pipeline.why}.")
-    lines.append(f"- Most revealing crash: {pipeline.at}.")
+    several = "es" if "; and " in pipeline.at else ""
+    lines.append(f"- Most revealing crash{several}: {pipeline.at}.")
     if pipeline.change:
         lines.append(f"- What to change: {pipeline.change}.")
     if pipeline.report:
@@ -129,8 +140,16 @@ def crash(record: Verdict) -> str:
 
 
 def disk(record: Verdict) -> str:
-    """Return what was missing on the disk after the power cut of the worst run; empty if it was another crash."""
-    return "".join(record.weakest.partition(DISK)[1:]).removeprefix(": ")
+    """Return how the disk differed after the power cut of the worst run; empty if that was another crash."""
+    _, found, differences = record.weakest.partition(f"{DISK}: ")
+    if not found:
+        return ""
+    names: dict[str, list[str]] = defaultdict(list)
+    for difference in differences.split("; "):  # an older labkit listed each watched folder apart
+        kind = next(kind for kind in KINDS if difference.endswith(f" {kind}"))
+        files = difference.removesuffix(f" {kind}").replace(" ...", ", ...").split(", ")
+        names[kind] += ["and others" if file == "..." else f"`{file}`" for file in files]
+    return f"{EXTREMES[ALL_LOST]}. " + ". ".join(f"{KINDS[kind]}: {', '.join(files)}" for kind, files in names.items())
 
 
 def outcome(record: Verdict, *, power_cut: bool = False) -> str:

@@ -136,7 +136,10 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the command-line words that give this option its value in `settings`; if `quoted`, for a shell."""
+        """Return the command-line words that give this option its value in `settings`.
+
+        `quoted` means that the words are quoted so that a shell passes them on unchanged.
+        """
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []

@@ -30,7 +30,7 @@ class Named(Kind[Subject]):
     def read(self, word: object) -> Subject:
         """Parse the value of the option. Raises `Unfit` if it has another form, or if the file does not exist."""
         if not isinstance(word, str):
-            raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
+            raise Unfit("name a Python file and a function or class in it, as in sink.py:write_batch.")
         return Subject.read(word)
 
     def word(self, value: Subject) -> Word:

@@ -72,7 +72,7 @@ class Subject:
         """Parse `FILE:NAME` or `package.module:NAME`. Raises `Unfit` for another form or a missing file."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
-            raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
+            raise Unfit("name a Python file and a function or class in it, as in sink.py:write_batch.")
         path = Path(file)
         if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
             path = file_of_module(file) or path

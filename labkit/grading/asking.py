@@ -134,7 +134,7 @@ class RemoteAnswer:
             if not same(_plain(self._ask(question)), _plain(replies[question])):
                 raise Unanswered(
                     "the answer to the same question changed in another process; Python's hash(), the order of a set "
-                    "and random values change with every restart",
+                    "and random values change with every restart, so let no answer depend on them",
                     "gave another answer after a restart",
                 )
 

@@ -216,10 +216,10 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Match submissions that no member of the roster has yet, by a name that exactly one member has.
+    """Assign each submission without an owner to the roster member with the same name, if only one has that name.
 
     `by_key` holds the records of each submission by its key. The positions of the matched members in `members` are
-    added to `members_of`, under the submission's key. Returns a sentence for each name that several members have.
+    added to `members_of`, under the submission's key. Returns a sentence for each name that leaves the owner in doubt.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

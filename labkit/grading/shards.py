@@ -110,7 +110,7 @@ def _check_ours(parts: Path) -> None:
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
                 f"{path}: this is not a shard of `labkit grade`, but the folder that contains it is deleted at "
-                "the end; move it away, or name another --out."
+                "the end; move it away, or name another output folder with --out."
             )
 
 
@@ -123,12 +123,14 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
     for path in paths:
         if not path.is_dir():
             raise InvalidInput(
-                f"--records {path}: there is no such folder; name the --out of a shard, or the folder that "
+                f"--records {path}: there is no such folder; name the output folder of a shard, or the folder that "
                 "contains several."
             )
         outputs = [one for one in (path, *sorted(path.iterdir())) if one.is_dir() and (one / HEAD).exists()]
         if alone and not outputs:
-            raise InvalidInput(f"--records {path}: no `labkit grade` has written there; name the --out of a shard.")
+            raise InvalidInput(
+                f"--records {path}: no `labkit grade` has written there; name the output folder of a shard."
+            )
         folders += [one for one in outputs if one.absolute() != out.absolute()]
     return list(dict.fromkeys(folders))
 

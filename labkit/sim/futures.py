@@ -38,7 +38,7 @@ class Fate(StrEnum):
 
 
 class Prospect(NamedTuple):
-    """The result of a search for one possible next step, `action`: how many schedules that begin with it go wrong."""
+    """The result of a search: how many schedules that begin with the possible next step `action` violate a property."""
 
     action: Action
     fate: Fate

@@ -54,7 +54,7 @@ class Store(Protocol):
     """An external system that a sink writes to; this base protocol reports which rows readers could have seen."""
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row that readers could see at any time, in the order in which rows became visible."""
+        """Yield every row that readers could see at any time, in the order in which the rows became visible."""
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows in transactions that are neither committed nor aborted, so that readers do not see them."""

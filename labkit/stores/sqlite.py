@@ -143,7 +143,7 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value of a key that readers could see, in the order of visibility."""
+        """Yield every row and every value that a key ever had, in the order in which they became visible to readers."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:

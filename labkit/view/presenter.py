@@ -126,10 +126,12 @@ class Presenter:
         self._send(message)
 
     def ladder(self, step: int) -> dict[str, object]:
-        """Return for each possible action at a step whether the schedules (sequences of actions) after it go wrong.
+        """Return for each possible action at a step how many of the schedules that begin with it violate a property.
 
-        In the result, `of` is the trace up to the step; `rungs` has for each action its outcome (`fate`), the share
-        of wrong schedules if known, a text, and whether the player can jump to a wrong one; `said` sums up.
+        A schedule is a sequence of actions. In the result, `of` is the trace up to the step. `rungs` has an entry for
+        each action: whether none, some or all of its schedules violate a property (`fate`), the share that does (None
+        if unknown), the same in words, and whether the player can jump to a violation (`leads`). `said` is a text that
+        names the violated properties and says whether the search was complete.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)

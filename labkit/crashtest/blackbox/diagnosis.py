@@ -109,8 +109,8 @@ def diagnose(
 ) -> Diagnosis | None:
     """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` returns whether the system call
-    with a given name is the engine's decision that a batch is over.
+    `points` maps the id of each run with one crash to its crash point. `decides` returns whether the engine
+    records with the system call of a given name that a batch is finished.
     """
     weakest = summary.weakest
     if weakest is None:

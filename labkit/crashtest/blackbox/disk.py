@@ -372,20 +372,16 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
     The result is empty if they are equal.
     """
-    words = []
+    differences: dict[str, list[str]] = {"not there": [], "there again": [], "empty": [], "not as written": []}
     for own, other in zip(now, then, strict=True):
-        missing = [name for name in own if name not in other]
-        back = [name for name in other if name not in own]
         changed = [name for name in own if name in other and not same(own[name], other[name])]
-        empty = [name for name in changed if other[name] == b""]
-        rest = [name for name in changed if name not in empty]
-        differences = {"not there": missing, "there again": back, "empty": empty, "not as written": rest}
-        words += [
-            f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
-            for what, names in differences.items()
-            if names
-        ]
-    return "; ".join(words)
+        differences["not there"] += [name for name in own if name not in other]
+        differences["there again"] += [name for name in other if name not in own]
+        differences["empty"] += [name for name in changed if other[name] == b""]
+        differences["not as written"] += [name for name in changed if other[name] != b""]
+    return "; ".join(
+        f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}" for what, names in differences.items() if names
+    )
 
 
 def build(folder: Path, wanted: Tree) -> None:

@@ -72,7 +72,11 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """The form of rows for `labkit.core.judge`; the judge knows no totals, so totals are passed as normal rows."""
+        """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows in their own form.
+
+        The judge cannot compare totals, so `seen` returns the expected row of a total that is right once, of one that
+        is too small never, and of one that is too large twice.
+        """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:

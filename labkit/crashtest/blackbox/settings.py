@@ -201,7 +201,7 @@ class PipelineSettings(SharedOptions):
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
-        """Return whether the system call with this name is the engine's decision that a batch is over."""
+        """Return whether the engine records with the system call of this name that a batch is finished."""
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:

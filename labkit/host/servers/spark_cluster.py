@@ -46,7 +46,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 
 class ClusterStarted(msgspec.Struct, frozen=True):
-    """The message by which the guard, the process that starts and ends a Spark cluster, reports that it runs."""
+    """The message by which the guard, which starts and ends a Spark cluster, reports that the cluster is running."""
 
     url: str
     sessions: list[int]

@@ -35,7 +35,7 @@ class TetheredServer(NamedTuple):
 
 
 class ServerUp(msgspec.Struct, frozen=True):
-    """The message by which the guard, the process that starts and ends a server, reports that it runs."""
+    """The message by which the guard, the process that starts and ends a server, reports that the server is running."""
 
     address: str
     pid: int

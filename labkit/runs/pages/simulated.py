@@ -25,8 +25,8 @@ def walk_of(scenario: Scenario) -> Replay:
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
         raise InvalidInput(
-            "The simulator can repeat only a run of the job `running` that keeps its checkpoint and uses one of the "
-            f"stores {', '.join(STORES)}; choose these options."
+            "The simulator can repeat only a run with the job named `running`, a kept checkpoint, and one of the "
+            f"stores {', '.join(STORES)}; choose a run with these options."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
         raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")

@@ -52,7 +52,7 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value of a key that readers could see, in the order of visibility."""
+        """Yield every row and every value that a key ever had, in the order in which they became visible to readers."""
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:

@@ -107,7 +107,7 @@ class Prediction:
     facts: "Mapping[str, Callable[[Walk], Any]]"
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Simulate the run, if there is a prediction, and report predicted and real values side by side."""
+        """Simulate the run if the learner has predicted it, and report each predicted value next to the real one."""
         value, walk = answer.value(), self.run()
         came = {key: list(fact) if isinstance(fact := read(walk), tuple) else fact for key, read in self.facts.items()}
         try:

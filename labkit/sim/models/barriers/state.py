@@ -145,7 +145,7 @@ as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
 
 
 def live(at: bytes) -> bytes:
-    """Return the newest barrier of each input that has not ended."""
+    """Return the newest barrier that arrived from each input channel, without the channels that have ended."""
     return at.replace(END, b"")
 
 
