@@ -78,9 +78,10 @@ def run(order: Order, tell: Tell) -> Done:
         taken_over = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
         # They import their packages while this process prepares the sandboxes.
-        workers = [_WorkerProcess() for _ in range(min(len(todo), order.workers or cores()))]
-        for worker in workers:
-            ends.callback(worker.end)
+        workers: list[_WorkerProcess] = []
+        for _ in range(min(len(todo), order.workers or cores())):
+            workers.append(_WorkerProcess())
+            ends.callback(workers[-1].end)
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = []
         if setting is not None:

@@ -66,6 +66,8 @@ class Examination:
 
     def run(self) -> ExaminationResult:
         """Grade every attempted exercise of the notebook. Raises `GradingError` if no sandbox starts."""
+        if self.prepared.attempted:
+            self.sandbox.wait_until_ready()
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
@@ -91,9 +93,13 @@ class Examination:
         As in the first run, a cell that ends the run costs only its own exercise.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
-        seconds, without = self.restarted().limits.total_seconds if asked else 0.0, set(self.without)
+        if not asked:
+            return
+        sandbox, without = self.restarted(), set(self.without)
+        sandbox.wait_until_ready()
+        seconds = sandbox.limits.total_seconds
         # One run more for what did not reply, because a machine may be busy.
-        asked = self._ask_again(asked, without, time.monotonic() + seconds, is_last=False) if asked else []
+        asked = self._ask_again(asked, without, time.monotonic() + seconds, is_last=False)
         deadline = time.monotonic() + seconds
         while asked:
             asked = self._ask_again(asked, without, deadline, is_last=True)

@@ -55,8 +55,9 @@ def main() -> int:
             while True:
                 outcome = grader.grade(tasks.decode(receive(connection, tasks.MOST), Submission))
                 send(connection, tasks.encode(outcome))
-                if is_first:
+                if is_first and outcome.graded:
                     # The judges have now computed what they need for every submission of this notebook.
+                    gc.collect()
                     gc.freeze()
                     is_first = False
     except FrameError:

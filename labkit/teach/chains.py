@@ -100,13 +100,15 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee that is predicted for a chain on real Spark, and the number of predictions.
+    """Return the weakest guarantee that is predicted for a chain on real Spark, and the number of its failpoints.
 
     `labkit/runs/expected.toml` has one prediction for each failpoint (place of a kill), written by hand; tests compare
     each with a real run.
     """
-    cells = [each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)]
-    outcomes = {"no_unexpected": False, "no_loss": any(each.lost for each in cells)}
-    outcomes["no_duplicate"] = any(each.duplicate for each in cells)
+    cells = {
+        cell: each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)
+    }
+    outcomes = {"no_unexpected": False, "no_loss": any(each.lost for each in cells.values())}
+    outcomes["no_duplicate"] = any(each.duplicate for each in cells.values())
     worst = guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in outcomes.items()})
-    return worst, len(cells)
+    return worst, len({cell.point for cell in cells})

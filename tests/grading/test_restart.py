@@ -3,14 +3,16 @@
 import subprocess
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import submitted
 from exercise_sources import all_sources
 
-from labkit.grading import records
+from labkit.grading import examining, records
 from labkit.grading.batch import run
-from labkit.grading.order import Order
+from labkit.grading.order import Order, Patience
+from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.check import judged
@@ -140,3 +142,35 @@ def test_a_saved_notebook_is_checked_after_a_restart(tmp_path: Path) -> None:
     assert found["ada"].state == "failed"
     assert "after a restart" in found["ada"].message
     assert (found["bob"].state, found["bob"].message) == ("passed", "")
+
+
+def test_the_start_of_a_sandbox_takes_no_time_from_the_submission(monkeypatch):
+    """The process that forks sandboxes may need longer than a submission may: that is the grader's time."""
+    now = [1_000.0]
+
+    class Begun(Exception):
+        pass
+
+    class Slow:
+        limits = Limits(total_seconds=120)
+        is_ready = False
+
+        def wait_until_ready(self):
+            now[0] += 0 if self.is_ready else 150
+            self.is_ready = True
+
+        def run(self, _notebook, _names, deadline):
+            self.wait_until_ready()  # as a real one
+            raise Begun(deadline - now[0])
+
+    monkeypatch.setattr(examining.time, "monotonic", lambda: now[0])
+    exercise = next(iter(EXERCISES.values()))
+    prepared = SimpleNamespace(attempted=[exercise], cells=[], notebook=lambda _without: "")
+    examination = examining.Examination(prepared, None, Slow(), Patience(), None, Slow)
+    with pytest.raises(Begun) as begun:
+        examination.run()
+    assert begun.value.args == (120,)
+    examination.replies[exercise.name] = {}
+    with pytest.raises(Begun) as begun:
+        examination._restart()
+    assert begun.value.args == (120,)

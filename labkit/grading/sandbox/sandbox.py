@@ -76,7 +76,11 @@ class Sandbox:
         child_end.close()
         self._is_ready = False
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
+        """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
+
+        A caller that gives a submission a time calls this first, since the start is the grader's own time.
+        """
         if self._is_ready:
             return
         try:
@@ -98,7 +102,7 @@ class Sandbox:
         `names` are the Python names of the learner's answers, and the yielded run has a connection to each in
         `answers`. `deadline` is in seconds of `time.monotonic`.
         """
-        self._wait_until_ready()
+        self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home, salt=self._salt))

@@ -27,7 +27,7 @@ MOST_CHARACTERS = 60_000
 """The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
 _SURELY_SMALL = 2_000
 """A count of values and characters that always fits into `MOST_CHARACTERS`: each takes at most 28 characters."""
-_SMALL = 100
+_SMALL = 90
 """The largest number of characters or values of an answer that is copied without being counted."""
 _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
 

@@ -25,15 +25,31 @@ READING = ("names", "read")
 """The requests that change no file."""
 MOST_ROWS = 1000
 MOST_TEXT = 100_000
-ACTIONS = (
-    "SELECT READ INSERT UPDATE DELETE TRANSACTION SAVEPOINT CREATE_TABLE CREATE_INDEX DROP_TABLE DROP_INDEX REINDEX "
-    "ALTER_TABLE CREATE_VIEW DROP_VIEW CREATE_TEMP_TABLE DROP_TEMP_TABLE CREATE_TEMP_INDEX DROP_TEMP_INDEX "
-    "CREATE_TEMP_VIEW DROP_TEMP_VIEW"
-)
-"""The actions that a sink's statement may take, by their names in `sqlite3`, without `SQLITE_`."""
-RECURSIVE = 33
-"""`SQLITE_RECURSIVE`, which has no name before Python 3.11."""
-ALLOWED = {RECURSIVE, *(getattr(sqlite3, f"SQLITE_{name}") for name in ACTIONS.split())}
+ALLOWED = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_DELETE,
+    sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT,
+    sqlite3.SQLITE_CREATE_TABLE,
+    sqlite3.SQLITE_CREATE_INDEX,
+    sqlite3.SQLITE_DROP_TABLE,
+    sqlite3.SQLITE_DROP_INDEX,
+    sqlite3.SQLITE_REINDEX,
+    sqlite3.SQLITE_ALTER_TABLE,
+    sqlite3.SQLITE_CREATE_VIEW,
+    sqlite3.SQLITE_DROP_VIEW,
+    sqlite3.SQLITE_CREATE_TEMP_TABLE,
+    sqlite3.SQLITE_DROP_TEMP_TABLE,
+    sqlite3.SQLITE_CREATE_TEMP_INDEX,
+    sqlite3.SQLITE_DROP_TEMP_INDEX,
+    sqlite3.SQLITE_CREATE_TEMP_VIEW,
+    sqlite3.SQLITE_DROP_TEMP_VIEW,
+    sqlite3.SQLITE_RECURSIVE,
+}
+"""The actions that a sink's statement may take."""
 FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"}
 
 
