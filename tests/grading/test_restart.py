@@ -166,7 +166,8 @@ def test_the_start_of_a_sandbox_takes_no_time_from_the_submission(monkeypatch):
     monkeypatch.setattr(examining.time, "monotonic", lambda: now[0])
     exercise = next(iter(EXERCISES.values()))
     prepared = SimpleNamespace(attempted=[exercise], cells=[], notebook=lambda _without: "")
-    examination = examining.Examination(prepared, None, Slow(), Patience(), None, Slow)
+    again = Slow()
+    examination = examining.Examination(prepared, None, Slow(), Patience(), None, lambda: again)
     with pytest.raises(Begun) as begun:
         examination.run()
     assert begun.value.args == (120,)
