@@ -123,7 +123,7 @@ READERS = {
     "ends": ("import os\ndef read():\n    os._exit(3)", "ended the reader's process"),
     "sees other rows": (
         "def read():\n    return [[len(list(Path('store').iterdir()))]]",
-        "before any run, the reader finds 1 row(s)",
+        "before any run, the reader returns 1 row(s)",
     ),
     "no reset": ("def read():\n    return []", "give --reset 'CMD'"),
 }

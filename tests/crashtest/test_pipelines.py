@@ -144,7 +144,7 @@ def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary
 
 @pytest.mark.slow
 def test_a_sync_of_only_is_refused_with_the_place_that_leaves_the_same() -> None:
-    with pytest.raises(InvalidInput, match=r"a sync is no point.* choose 'rename store/part-1 #1'\."):
+    with pytest.raises(InvalidInput, match=r"before a sync.* choose 'rename store/part-1 #1'\."):
         report_on("right_synced", power_cut=False, only=["sync store/.part-1 #1"])
 
 
