@@ -6,7 +6,7 @@ also together with later ones, and come back when a newer owner was there.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
@@ -113,12 +113,14 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
 
 def _read(value: Plain) -> Stored | None:
     """Return the learner's answer as a `Stored`, or None if it is not a list of the right form."""
-    if type(value) is not list or len(value) != 3 or any(type(each) is not int for each in value[:2]):
+    if type(value) is not list or len(value) != 3:
         return None
-    accepted = value[2]
-    if type(accepted) is not list or any(type(each) is not int for each in accepted):
+    newest, following, accepted = value
+    if type(newest) is not int or type(following) is not int or type(accepted) is not list:
         return None
-    return Stored(int(str(value[0])), int(str(value[1])), [int(str(each)) for each in accepted])
+    if any(type(each) is not int for each in accepted):
+        return None
+    return Stored(newest, following, cast("list[int]", accepted))
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
@@ -87,7 +88,7 @@ def _ranges(answer: Plain) -> Ranges | None:
     for each in answer:
         if type(each) is not list or len(each) != 2 or any(type(end) is not int for end in each):
             return None
-        ranges.append([int(str(end)) for end in each])
+        ranges.append(cast("list[int]", each))
     return ranges
 
 

@@ -8,7 +8,7 @@ a limited time.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
@@ -291,7 +291,7 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
     """Return whether the receiver may have accepted this step's message, and forgotten its key or never had one."""
-    begun = [int(str(entry.value)) for entry in entries if entry.kind == "started"]
+    begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
         return False
     return run.now - begun[0] >= workflow.keeps
