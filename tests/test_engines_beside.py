@@ -96,7 +96,8 @@ def test_a_place_that_is_never_reached_proves_nothing() -> None:
     if why := supported():
         pytest.skip(why)
     there = pipelines()["kafka_consumer"]
-    with engine_kills.broker() as variables, pytest.raises(JobFailed, match=r"did not kill kafka_consumer .* send \S+ OffsetCommit #9"):
+    missed = r"did not kill kafka_consumer .* send \S+ OffsetCommit #9"
+    with engine_kills.broker() as variables, pytest.raises(JobFailed, match=missed):
         engine_kills.kill(there, "send <kafka> OffsetCommit #9", variables)
 
 
