@@ -204,6 +204,9 @@ class Tabled(OnCard):
     def __str__(self) -> str:
         return columns([self._head(), *(list(map(str, row)) for row in self._rows())])
 
+    # A measurement is shown whole, also by a front end without HTML.
+    _repr_mimebundle_ = Shown._repr_mimebundle_
+
 
 def framed(*parts: str, label: str) -> str:
     """Return the parts as HTML in a frame, with the CSS of cards; screen readers read `label` as its name.

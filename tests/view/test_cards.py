@@ -430,6 +430,13 @@ def test_a_copy_and_its_steps(tmp_path: Path) -> None:
     assert "&lt;hello&gt;" in html
 
 
+def test_a_measurement_is_shown_whole_also_without_html() -> None:
+    trials = Trials({f"traffic {n}": timeouts.TimeoutTrial(timeouts.Traffic.BURST) for n in range(MOST_LINES)})
+    plain = trials._repr_mimebundle_()["text/plain"]
+    assert plain == str(trials)
+    assert plain.count("traffic ") == MOST_LINES + 1, "each has its row, below the head"
+
+
 def test_the_verdict_grid_and_the_chains_show_themselves() -> None:
     for result in (lab.matrix(), lab.chains(), lab.orders()):
         bundle = result._repr_mimebundle_()
