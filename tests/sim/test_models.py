@@ -22,7 +22,7 @@ from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood, crash, declared
 from labkit.sim.models import MODELS
-from labkit.sim.rules import RuleModel
+from labkit.sim.rules import Event, RuleModel
 from labkit.sim.trace import make, parse, replay, trace_from_json
 
 CASES: dict[str, Cases] = {name: import_module(f"cases_{name}").CASES for name in MODELS}
@@ -105,6 +105,49 @@ def died_in(state: Any, fields: Sequence[str], which: int) -> dict[str, Any]:
         several = (crash(each) if which < 0 or which == number else each for number, each in enumerate(before))
         died[field] = crash(before) if hasattr(before, "_fields") else tuple(several)
     return died
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_restart_depends_on_what_is_durable_only_and_changes_nothing_else(name: str):
+    cases, alike = CASES[name], set()
+    whole = [given for given, states, *_ in cases.known if states <= 6_000]
+    for configuration in [*cases.small, *whole]:
+        model, started = make(name, configuration), dict[Any, Any]()
+        for state in reachable(model, max_states=6_000):
+            for action, after in model.successors(state):
+                if action.name not in cases.restarts:
+                    continue
+                starts, reads, changes, looks = cases.restarts[action.name]
+                read = [getattr(state, field) for field in f"{reads} {'seen' * (configuration is looks)}".split()]
+                before, others = halves(state, starts.split(), action.which - cases.first)
+                again, others_after = halves(after, starts.split(), action.which - cases.first)
+                assert others_after == others, action
+                rest = set(state._fields) - {*starts.split(), *changes.split()}
+                assert [field for field in rest if getattr(after, field) != getattr(state, field)] == [], action
+                durable = (action, durable_part((*before, *read), cases))
+                end = (again, [getattr(after, field) for field in changes.split()])
+                if durable in started:
+                    alike.add(action.name)
+                assert started.setdefault(durable, end) == end, action
+    rules = make(name, {}).rules
+    assert alike == set(cases.restarts) == {each for each in rules if rules[each].event is Event.RESTART}
+
+
+def halves(state: Any, fields: Sequence[str], which: int) -> tuple[list[Any], list[Any]]:
+    """The processes in these fields of a state: the one of this number (all, if it is -1 or -2), and the others."""
+    own, others = [], []
+    for field in fields:
+        found = getattr(state, field)
+        for number, each in enumerate(found) if type(found) is tuple else [(which, found)]:
+            (own if which < 0 or which == number else others).append(each)
+    return own, others
+
+
+def durable_part(value: Any, cases: Cases) -> Any:
+    """The value without what is volatile in the processes that it is or has."""
+    if type(value) is tuple:
+        return tuple(durable_part(each, cases) for each in value)
+    return crash(value) if type(value) in cases.durable else value
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from model_cases import Cases, Given, LeftOut
+from model_cases import Cases, Given, LeftOut, Restart
 
 from labkit.sim.models.barriers import model as rules
 from labkit.sim.models.barriers import operators, schedule
@@ -271,4 +271,5 @@ CASES = Cases(
     durable={Coordinator: "triggered completed", Source: "", Operator: ""},
     crashes={"crash": "coordinator sources operators"},
     outside="faults",
+    restarts={"restore": Restart("coordinator sources operators", "visible prepared", "visible prepared")},
 )

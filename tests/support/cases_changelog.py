@@ -1,7 +1,7 @@
 """The model `changelog` in the tests that all models share: rules that are left out or broken, and large jobs."""
 
 import pytest
-from model_cases import Cases, LeftOut, replace_effect
+from model_cases import Cases, LeftOut, Restart, replace_effect
 
 from labkit.sim.models.changelog import claims, model, query
 from labkit.sim.models.changelog import state as states
@@ -182,4 +182,5 @@ CASES = Cases(
     durable={Query: "saved saved_counts", Consumer: "table stored"},
     crashes={"crash": "consumer", "crash_query": "query"},
     outside="budget",
+    restarts={"restart": Restart("consumer"), "restart_query": Restart("query")},
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from model_cases import Cases, Given, LeftOut, disable, replace_effect
+from model_cases import Cases, Given, LeftOut, Restart, disable, replace_effect
 
 from labkit.sim.model import crash
 from labkit.sim.models.delivery import model as rules
@@ -187,4 +187,5 @@ CASES = Cases(
     durable={Process: "outbox ids"},
     crashes={"crash": "processes"},
     outside="faults hops",
+    restarts={"restart": Restart("processes")},
 )

@@ -1,7 +1,7 @@
 """The model `kafka_log` in the tests that all models share: rules that are left out or broken, and large jobs."""
 
 import pytest
-from model_cases import Cases, Given, LeftOut
+from model_cases import Cases, Given, LeftOut, Restart
 
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log import claims, job, model
@@ -214,4 +214,9 @@ CASES = Cases(
     durable={Job: "checkpoints incarnation", Coordinator: "log", Reader: "stored"},
     crashes={"crash": "job", "crash_coordinator": "coordinator", "crash_reader": "readers"},
     outside="budget since",
+    restarts={
+        "restart": Restart("job", "coordinator", "since"),
+        "restart_coordinator": Restart("coordinator"),
+        "restart_reader": Restart("readers"),
+    },
 )

@@ -1,7 +1,7 @@
 """The model `orders` in the tests that all models share: designs that break each claim, and rules that are broken."""
 
 import pytest
-from model_cases import Cases, LeftOut, disable
+from model_cases import Cases, LeftOut, Restart, disable
 
 from labkit.sim.models.orders import model
 from labkit.sim.models.orders.model import Orders, next_job
@@ -109,4 +109,5 @@ CASES = Cases(
     durable={Process: "plans states staged marker decision notice"},
     crashes={"crash": "process"},
     outside="seen life crashes",
+    restarts={"restart": Restart("process", changes="life", looks=UNDONE)},
 )

@@ -1,7 +1,7 @@
 """The model `pipeline` in the tests that all models share: rules that are left out or broken, and large jobs."""
 
 import pytest
-from model_cases import Cases, disable
+from model_cases import Cases, Restart, disable
 
 from labkit.core.strategies import Op
 from labkit.sim.models.pipeline import effects, programs
@@ -150,4 +150,5 @@ CASES = Cases(
     durable={Query: "ends decided handles logs confirmed incarnation generation first"},
     crashes={"crash": "query"},
     outside="faults seen",
+    restarts={"start": Restart("query", "transactions")},
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from model_cases import Cases, Given, LeftOut, disable, replace_effect
+from model_cases import Cases, Given, LeftOut, Restart, disable, replace_effect
 
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.model import Bank
@@ -134,5 +134,6 @@ CASES = Cases(
     durable={Process: "part"},
     crashes={"crash": "processes"},
     outside="crashes",
+    restarts={"restore": Restart("processes", "completed", "channels running")},
     first=1,
 )

@@ -3,7 +3,7 @@ large jobs.
 """
 
 import pytest
-from model_cases import Cases, Given, LeftOut, Patch, disable, replace_effect
+from model_cases import Cases, Given, LeftOut, Patch, Restart, disable, replace_effect
 
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
 from labkit.sim.models.two_phase_commit.state import Coordinator, Message, Participant, Phase, State
@@ -86,4 +86,5 @@ CASES = Cases(
     durable={Coordinator: "log", Participant: "log"},
     crashes={"crash": "participants", "crash_coordinator": "coordinator"},
     outside="crashes",
+    restarts={"restart": Restart("participants"), "restart_coordinator": Restart("coordinator")},
 )

@@ -26,6 +26,19 @@ class LeftOut(NamedTuple):
     """The sentences of some of the violations, word by word."""
 
 
+class Restart(NamedTuple):
+    """What an action that starts processes again reads and changes, as names of the fields of the state."""
+
+    starts: str
+    """The fields that have a process that starts; of that it reads only what is durable."""
+    reads: str = ""
+    """The other fields that it reads, if a process then also only what is durable."""
+    changes: str = ""
+    """The other fields that it changes."""
+    looks: Given | None = None
+    """The small configuration in which it also reads what readers see."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cases:
     """The configurations and the broken rules of one model.
@@ -70,6 +83,8 @@ class Cases:
     """The actions that are a crash of a process, each with the fields of the state that have a process that dies."""
     outside: str
     """The other fields of the state that a crash changes."""
+    restarts: Mapping[str, Restart]
+    """The actions that start processes again."""
     first: int = 0
     """The number of the first process."""
 
