@@ -1,5 +1,6 @@
 """Two consumers of one group on a real broker: killed, stopped and slow ones, what is refused, what is left behind."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.judge import Guarantee
 from labkit.host import addresses
+from labkit.host.processes.own_python import own_python
+from labkit.teach.hands_on import rebalance as under_test
 from labkit.teach.hands_on.postgres import postgres as by_hand
 
 
@@ -37,6 +40,19 @@ def schemas(address: str) -> list[tuple[object, ...]]:
         return connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^notebook_.+_[0-9]+$'").fetchall()
 
 
+HURRIED = """
+from labkit.teach.hands_on import rebalance_process
+rebalance_process.PATIENCE = 15.0
+rebalance_process.main()
+"""
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervisor waits for 15 s instead of 90 s, which is several times as long as two consumers need."""
+    monkeypatch.setattr(under_test, "own_python", lambda *_: own_python("-c", HURRIED))
+
+
 def after(worker):
     worker.join()
     while orders := worker.poll():
@@ -53,17 +69,60 @@ def before(worker):
             worker.charge(order)
 
 
-def told(worker, word):
+def charges_those_in(worker, text):
     worker.join()
     while orders := worker.poll():
-        worker.at(f"{word} {orders[0]}")
+        for order in orders:
+            if str(order) in text:
+                worker.charge(order)
         worker.commit()
+
+
+def names_each_order(worker):
+    worker.join()
+    while orders := worker.poll():
+        for order in orders:
+            worker.charge(order)
+            worker.at("order")
+        worker.commit()
+
+
+def b_never_ends(worker):
+    import time
+
+    worker.at("before")
+    if worker.name == "B":
+        time.sleep(600)
+
+
+def a_never_ends(worker):
+    import time
+
+    worker.at("before")
+    if worker.name == "A":
+        time.sleep(600)
 
 
 def fails(worker):
     worker.join()
     worker.at("before")
     return 1 / 0
+
+
+def fails_in_a_function(worker):
+    def charge(order):
+        worker.db.execute(f"INSERT INTO charges (who, id) VALUES ('A', {order})")
+
+    worker.join()
+    charge("x")
+
+
+def needs_more(worker):
+    worker.at(signal.Signals(9).name)
+
+
+def says_much(worker):
+    raise ValueError("first line\nsecond line " + 1_000 * "x")
 
 
 def takes_no_worker():
@@ -95,11 +154,46 @@ def test_a_consumer_that_was_replaced_goes_on_and_its_commit_is_refused(fault):
 
 @pytest.mark.slow
 def test_a_program_runs_once_with_each_text():
-    found = lab.rebalance(told, each={"one": "x", "two": "x 3 y"[:1]}, kill="x 3")
+    found = lab.rebalance(charges_those_in, each={"low": "0 7", "high": "4 8"}, kill="polled 6")
     assert {name: (each.charged, each.offset) for name, each in found.items()} == {
-        "one": ("nothing", 9),
-        "two": ("nothing", 9),
+        "low": ("A 0, then B 7", 9),
+        "high": ("A 4, then B 8", 9),
     }
+
+
+@pytest.mark.slow
+def test_a_moment_in_a_loop_counts_once(hurried: None):
+    """B would never get the partition back from an A that waits at the same moment for a second order to go on."""
+    found = lab.rebalance(names_each_order, slow="order")["names_each_order"]
+    assert found.charged.startswith("A 0, then B 0 1 2 3 4 5 6 7 8, then A 1 2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (b_never_ends, "b_never_ends: B did not end within 15 s after 'before'"),
+        (a_never_ends, "a_never_ends: A did not end within 15 s after 'before'"),
+    ],
+)
+def test_the_consumer_that_has_not_ended_is_named(hurried: None, program, message):
+    with pytest.raises(JobFailed, match=message):
+        lab.rebalance(program, stop="before")
+
+
+def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand()
+    before = schemas(postgres)
+
+    def refuse(*_: object) -> None:
+        raise JobFailed("the broker refuses the orders.")
+
+    monkeypatch.setattr(under_test, "fill", refuse)
+    with pytest.raises(JobFailed, match="refuses the orders"):
+        lab.rebalance(after, kill="charged 4")
+    assert len(schemas(postgres)) == len(before) + 1
+    by_hand()
+    assert schemas(postgres) == before
 
 
 @pytest.mark.parametrize(
@@ -112,6 +206,10 @@ def test_a_program_runs_once_with_each_text():
         ((after, after), {"kill": "a"}, InvalidInput, "two programs have the same name"),
         ((len,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
         ((lambda worker: worker,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
+        ((after,), {"kill": "a", "each": {}}, InvalidInput, "each has no text"),
+        ((after,), {"stop": "a", "longer": -1}, InvalidInput, "longer=-1 is not possible; .* from 0 to 60"),
+        ((after,), {"stop": "a", "longer": 60.5}, InvalidInput, "longer=60.5 is not possible; .* from 0 to 60"),
+        ((after,), {"stop": "a", "longer": math.nan}, InvalidInput, "longer=nan is not possible"),
     ],
 )
 def test_a_call_that_cannot_be_gets_one_sentence(
@@ -123,18 +221,51 @@ def test_a_call_that_cannot_be_gets_one_sentence(
 
 
 @pytest.mark.slow
+def test_a_moment_that_never_comes_is_refused_with_those_that_came():
+    message = "after never reached the moment 'charged 44'; it passed: 'polled 0', "
+    with pytest.raises(InvalidInput, match=message):
+        lab.rebalance(after, kill="charged 44")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "moment", "error", "message"),
+    ("program", "moment", "error", "line"),
     [
-        (after, "charged 44", InvalidInput, r"after never reached the moment 'charged 44'; it passed: 'polled 0', "),
-        (fails, "never", JobFailed, "fails: A ended with ZeroDivisionError"),
-        (fails, "before", JobFailed, "fails: B ended with ZeroDivisionError"),
-        (takes_no_worker, "before", JobFailed, "takes_no_worker: A ended with TypeError"),
+        (fails, "never", "A ended with ZeroDivisionError: division by zero", 3),
+        (fails, "before", "B ended with ZeroDivisionError: division by zero", 3),
+        (fails_in_a_function, "before", 'A ended with UndefinedColumn: column "x" does not exist', 2),
+        (needs_more, "before", "A ended with NameError: name 'signal' is not defined", 1),
+        (says_much, "before", "A ended with ValueError: first line second line x", 1),
+        (takes_no_worker, "before", "A ended with TypeError: takes_no_worker() takes 0 positional arguments", 0),
     ],
 )
-def test_a_program_that_shows_nothing_is_refused(program, moment, error, message):
-    with pytest.raises(error, match=message):
+def test_an_error_of_a_program_is_told_with_its_message_and_line(program, moment, error, line):
+    with pytest.raises(JobFailed) as refused:
         lab.rebalance(program, kill=moment)
+    message = str(refused.value)
+    assert message.startswith(f"{program.__name__}: {error}")
+    assert f"(line {program.__code__.co_firstlineno + line} of test_rebalance.py); " in message
+    assert ("its processes get nothing else" in message) == (program is needs_more)
+    assert ("\n" not in message, len(message) < 400, message[-1]) == (True, True, ".")
+
+
+IN_A_CELL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("from labkit import lab", store_history=True)
+shell.run_cell("def fails(worker):\\n    return 1 / 0", store_history=True)
+try:
+    lab = shell.user_ns["lab"]
+    lab.rebalance(shell.user_ns["fails"], kill="never")
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_an_error_in_a_cell_is_told_with_the_line_of_the_cell() -> None:
+    ended = subprocess.run([sys.executable, "-c", IN_A_CELL], stdout=subprocess.PIPE, text=True, check=True)
+    assert "ZeroDivisionError: division by zero (line 2 of cell In[2]); " in ended.stdout
 
 
 ASKING = """

@@ -13,7 +13,8 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import psycopg
@@ -27,9 +28,10 @@ from labkit.host.processes.own_python import own_python
 from labkit.host.servers.postgres_connection import connect
 from labkit.stores.kafka.member import fill, least_session
 from labkit.stores.kafka.topic import Group
+from labkit.teach.executed import shell_here
 from labkit.teach.hands_on.kafka import Topic, kafka
 from labkit.teach.hands_on.postgres import postgres
-from labkit.teach.hands_on.rebalance_process import NEVER, Ended, Fault, Task, connected
+from labkit.teach.hands_on.rebalance_process import LONGEST, NEVER, PATIENCE, Ended, Fault, Task, connected
 from labkit.teach.server_outcomes import RebalanceOutcome
 
 ORDERS = 9
@@ -58,10 +60,11 @@ def rebalance(
 
     A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). At the moment that `stop`
     names, such as `"charged 4"`, the first consumer, A, is suspended by SIGSTOP; with `slow` it stays in that call
-    instead, and with `kill` it dies by SIGKILL. Then B joins the group, takes over and ends; after `longer` more
-    seconds A goes on. With `each`, one program runs once with each of these texts as its second argument. Returns the
-    outcomes by the names of the programs or texts, all of which run at the same time. Raises `InvalidInput` if A never
-    comes to that moment, and `JobFailed` if a consumer fails before.
+    instead, and with `kill` it dies by SIGKILL. If the moment comes several times, the first time counts. Then B joins
+    the group, takes over and ends; after `longer` more seconds, at most 60, A goes on. With `each`, one program runs
+    once with each of these texts as its second argument. Returns the outcomes by the names of the programs or texts,
+    all of which run at the same time. Raises `InvalidInput` if A never comes to that moment, and `JobFailed` if A
+    fails before it, or if B fails.
     """
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
@@ -69,23 +72,32 @@ def rebalance(
             "lab.rebalance() needs programs, or one program with each, and one of stop, slow and kill, as in "
             "lab.rebalance(commit_after, stop='charged 4')."
         )
-    sources = [(_checked(program), _source(program)) for program in programs]
-    runs = [(name, argument) for name, argument in each.items()] if each else [(name, None) for name, _ in sources]
+    if each is not None and not each:
+        raise InvalidInput(
+            "lab.rebalance(): each has no text, so nothing would run; give it one or more, as in each={'short': '1 s'}."
+        )
+    if not 0 <= longer <= LONGEST:
+        raise InvalidInput(
+            f"lab.rebalance(): longer={longer:g} is not possible; write a number of seconds from 0 to {LONGEST:g}, "
+            f"because all consumers together have {PATIENCE:g} s."
+        )
+    sources = [_source(program) for program in programs]
+    runs = [(source.name, None) for source in sources] if each is None else list(each.items())
     if len({name for name, _ in runs}) < len(runs):
         raise InvalidInput("lab.rebalance(): two programs have the same name; give each function its own.")
     database, broker = postgres(), kafka()
     session, (fault, moment) = max(SESSION, least_session(broker.address)), chosen[0]
     tasks, topics = list[Task](), list[Topic]()
     for number, (_, argument) in enumerate(runs):
-        program, source = sources[0] if each else sources[number]
+        source = sources[number] if each is None else sources[0]
         topics.append(topic := broker.topic())
         schema = f"{database.name}_{number}"
         task = Task(
-            broker.address, topic.name, f"{topic.name}.{GROUP}", ORDERS, database.address, schema, source, program,
-            argument, session, fault, moment, longer,
+            broker.address, topic.name, f"{topic.name}.{GROUP}", ORDERS, database.address, schema, source.text,
+            source.place, source.line, source.name, argument, session, fault, moment, longer,
         )  # fmt: skip
-        _prepare(task)
         database.at_clean(partial(_drop, database.address, schema))
+        _prepare(task)
         tasks.append(task)
     found = zip(runs, tasks, topics, _carried_out(tasks), strict=True)
     return {name: _outcome(name, task, topic, ended) for (name, _), task, topic, ended in found}
@@ -124,11 +136,8 @@ def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutc
     if ended.problem == NEVER:
         moments = ", ".join(map(repr, dict.fromkeys(ended.moments))) or "none"
         raise InvalidInput(f"{name} never reached the moment {task.moment!r}; it passed: {moments}.")
-    if problem := ended.problem or (f"B ended with {ended.second}" if ended.second else ""):
-        raise JobFailed(
-            f"{name}: {problem}. Its processes get only this function, so put all it needs inside; if all is there, "
-            "run the cell again."
-        )
+    if ended.problem:
+        raise JobFailed(f"{name}: {ended.problem}.")
     with closing(connected(task)) as connection:
         found = connection.execute(b"SELECT who, id FROM charges ORDER BY place").fetchall()
     charges = [(str(who), int(order)) for who, order in found]
@@ -145,16 +154,29 @@ def _drop(address: str, schema: str) -> None:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
 
-def _checked(program: Any) -> str:
+class _Source(NamedTuple):
+    """A learner's function as text, and its first line in a file or a cell."""
+
+    name: str
+    text: str
+    place: str
+    line: int
+
+
+def _source(program: Any) -> _Source:
     if not inspect.isfunction(program) or program.__name__ == "<lambda>":
         raise InvalidInput(
             "lab.rebalance() needs functions that you have defined with def, as in lab.rebalance(commit_after, ...)."
         )
-    return program.__name__
-
-
-def _source(program: Callable[..., object]) -> str:
     try:
-        return textwrap.dedent(inspect.getsource(program))
+        lines, first = inspect.getsourcelines(program)
     except (OSError, TypeError):
         raise InvalidInput(f"lab.rebalance() cannot read the source of {program.__name__[:40]}.") from None
+    return _Source(program.__name__, textwrap.dedent("".join(lines)), _place(program), first)
+
+
+def _place(program: Callable[..., object]) -> str:
+    """Return the file of a function as a learner knows it: `cell In[3]` in a notebook, otherwise the file's name."""
+    file = inspect.unwrap(program).__code__.co_filename
+    cell = getattr(getattr(shell_here(), "compile", None), "format_code_name", lambda _: None)(file)
+    return f"cell {cell[1]}" if cell else Path(file).name

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from enum import StrEnum
@@ -27,6 +28,10 @@ PATIENCE = 90.0
 """The number of seconds that all consumers together may take."""
 NEVER = "never"
 """The problem of a run in which the first consumer ended without an error and without passing its moment."""
+LONGEST = 60.0
+"""The largest `longer` of a task in seconds, so that the consumers have 30 s for their own work."""
+MESSAGE = 200
+"""The number of characters of a learner's error message that are shown."""
 BATCH = 3
 """`max.poll.records`: the largest number of records that one poll returns."""
 
@@ -50,6 +55,10 @@ class Task(msgspec.Struct, frozen=True):
     postgres: str
     schema: str
     source: str
+    place: str
+    """The file or the cell of the source, such as `shop.py` or `cell In[3]`."""
+    line: int
+    """The number of the source's first line in that file or cell."""
     name: str
     """The name of the function that `source` defines."""
     argument: str | None
@@ -65,7 +74,8 @@ class Task(msgspec.Struct, frozen=True):
 class Ended(msgspec.Struct, frozen=True):
     """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one passed.
 
-    `problem` says why the run shows nothing: the first consumer did not reach its moment, or a consumer was too late.
+    `problem` says why the run shows nothing, and what to do: the first consumer failed before its moment, the second
+    one failed, or a consumer was too late. It is `NEVER` if the first one did not reach its moment.
     """
 
     first: str
@@ -146,7 +156,7 @@ class _Process:
     """A consumer in a forked process, with a pipe for its reports and one on which it waits for the order to go on."""
 
     def __init__(self, task: Task, name: str, moment: str) -> None:
-        self.lines: list[str] = []
+        self.name, self.lines = name, list[str]()
         self.status: int | None = None
         self._rest = b""
         told, self._go = os.pipe(), os.pipe()
@@ -185,6 +195,12 @@ class _Process:
         return next((line[6:] for line in self.lines if line.startswith("error ")), "")
 
     @property
+    def failed(self) -> str:
+        """What to tell a learner about the error with which this process ended, as a clause, and what to do."""
+        explained = (line[4:] for line in self.lines if line.startswith("why "))
+        return f"{self.name} ended with {next(explained, f'{self.end}; run the cell again')}"
+
+    @property
     def moments(self) -> list[str]:
         return [line[3:] for line in self.lines if line.startswith("at ")]
 
@@ -217,33 +233,59 @@ class _Pair:
     def ended(self, *, late: bool) -> Ended:
         problem = ""
         if late:
-            who = "A" if self.first.status is None else "B"
-            last = (self.second or self.first if who == "B" else self.first).moments[-1:]
-            problem = f"{who} did not end within {PATIENCE:g} s after {''.join(last) or 'its start'!r}"
+            culprit = self.second if self.second is not None and self.second.status is None else self.first
+            last = culprit.moments[-1] if culprit.moments else "its start"
+            problem = (
+                f"{culprit.name} did not end within {PATIENCE:g} s after {last!r}; check what the function waits for, "
+                "or run the cell again"
+            )
         elif self.second is None:
-            problem = f"A ended with {self.first.end}" if self.first.end else NEVER
+            problem = self.first.failed if self.first.end else NEVER
+        elif self.second.end:
+            problem = self.second.failed
         return Ended(self.first.end, "" if self.second is None else self.second.end, self.first.moments, problem)
 
 
 def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
+    waits = bool(moment)
+
     def tell(line: str) -> None:
-        os.write(telling, f"{line.splitlines()[0]}\n".encode())
+        os.write(telling, f"{line.splitlines()[0]}\n".encode(errors="replace"))
 
     def at(here: str) -> None:
+        nonlocal waits
         tell(f"at {here}")
-        if moment and here == moment:
+        if waits and here == moment:
+            waits = False  # the supervisor gives the order to go on only once
             os.read(waiting, 1)  # the supervisor stops or kills this process now, or lets it wait
 
     try:
         namespace: dict[str, Any] = {"__name__": "worker"}
-        exec(compile(task.source, "<program>", "exec"), namespace)  # noqa: S102  # the learner's own program
+        source = "\n" * (task.line - 1) + task.source  # so that errors have the line numbers of the learner's file
+        exec(compile(source, task.place, "exec"), namespace)  # noqa: S102  # the learner's own program
         with closing(Worker(task, name, at)) as worker:
             namespace[task.name](worker, *([] if task.argument is None else [task.argument]))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a program raises is what is to be told
         with suppress(OSError):
             tell(f"error {type(error).__name__}")
+            tell(f"why {_explained(error, task)}")
         return 1
     return 0
+
+
+def _explained(error: BaseException, task: Task) -> str:
+    """Return an error's type, message and line in the learner's program, and what to do, as a clause on one line."""
+    message = ""
+    with suppress(Exception):  # the text of an error is a learner's program, too
+        message = " ".join(str(error).split())
+    shown = f": {message[:MESSAGE]}{' ...' * (len(message) > MESSAGE)}" if message else ""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [number for frame, number in frames if frame.f_code.co_filename == task.place]
+    place = f"line {lines[-1] if lines else task.line} of {task.place}"
+    remedy = "correct the function, and run the cell again"
+    if isinstance(error, NameError):
+        remedy = "put all that the function needs inside it, imports too, because its processes get nothing else"
+    return f"{type(error).__name__}{shown} ({place}); {remedy}"
 
 
 def main() -> None:
