@@ -4,14 +4,17 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from labkit.stores.kafka.reader import PARTITION
+from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, hang_up, probe
 
 ANSWER = 10_000
 """The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
+
+BROKERS_LEAST_SESSION = 6_000
+"""Kafka's default of `group.min.session.timeout.ms`, the least session timeout that a broker allows."""
 
 
 class Member:
@@ -57,17 +60,29 @@ class Member:
 
 
 def least_session(broker: str) -> int:
-    """Return the least session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds."""
-    with closing(KafkaAdminClient(bootstrap_servers=broker)) as admin:
-        brokers = [str(each["broker_id"]) for each in admin.describe_cluster()["brokers"]]
-        resource = ConfigResource(ConfigResourceType.BROKER, brokers[0])
-        settings = admin.describe_configs([resource], config_filter="all")["broker"][brokers[0]]
-    return int(settings["group.min.session.timeout.ms"]["value"])
+    """Return the least session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds.
+
+    If this user is not allowed to read it, returns Kafka's default. Raises `ServiceUnavailable` if the broker does not
+    answer.
+    """
+    with closing(Coordinators(broker)) as coordinators:
+        return int(coordinators.setting("group.min.session.timeout.ms") or BROKERS_LEAST_SESSION)
 
 
 def fill(broker: str, topic: str, values: Iterable[str]) -> None:
-    """Write a record for each text into a topic, and wait until all replicas have them."""
-    with closing(KafkaProducer(bootstrap_servers=broker, acks="all")) as producer:
-        for value in values:
-            producer.send(topic, value.encode())
-        producer.flush()
+    """Write a record for each text into a topic, and wait until all replicas have them.
+
+    Raises `JobFailed` if the broker refuses a record, and `ServiceUnavailable` if it does not answer.
+    """
+    probe(broker)
+    with explained(broker):
+        producer = KafkaProducer(
+            bootstrap_servers=broker, acks="all", bootstrap_timeout_ms=10_000, request_timeout_ms=10_000,
+            delivery_timeout_ms=DELIVERY * 1000, max_block_ms=30_000,
+        )  # fmt: skip
+        try:
+            # Not `flush`: it passes over failed records, and raises `UnknownError` if the client has split a batch.
+            for written in [producer.send(topic, value.encode()) for value in values]:
+                written.get(timeout=DELIVERY + 10)  # raises the error of a record that was not written
+        finally:
+            hang_up(producer)

@@ -189,14 +189,24 @@ class Coordinators:
 
     def longest_timeout(self) -> float | None:
         """Return the broker's maximum transaction timeout in seconds; None if this user is not allowed to read it."""
+        value = self.setting(_MAXIMUM)
+        return None if value is None else float(value) / 1000
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of a broker, such as `group.min.session.timeout.ms`, as the broker writes it.
+
+        Returns None if this user is not allowed to read the settings, or if the broker has no such setting.
+        """
         with explained(self._address), suppress(errors.AuthorizationError):
             # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
             # name its field differently.
             brokers = self.admin.describe_cluster()["brokers"]
             number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
-            wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
+            wanted = ConfigResource(ConfigResourceType.BROKER, number, {name: None})
             configuration = self.admin.describe_configs([wanted], config_filter="all")
-            return float(configuration["broker"][number][_MAXIMUM]["value"]) / 1000
+            # kafka-python ignores the error of a refused resource, which then has no settings.
+            found = configuration.get("broker", {}).get(number, {}).get(name)
+            return None if found is None else str(found["value"])
         return None
 
     def delete_groups(self, prefix: str) -> None:
