@@ -188,7 +188,7 @@ _Option = Annotated[str, msgspec.Meta(max_length=LONGEST_OPTION, pattern=r"^(\S.
 """An option: a short text without blanks at its edges, and without a full stop."""
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
+class _Table(msgspec.Struct):
     """One table of a TOML file of questions."""
 
     kind: Kind
@@ -224,6 +224,9 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
 
 def _read(name: str, place: str, table: object) -> Question:
     """Return the question in one table of a file. Raises `InvalidInput`, whose message begins with `place`."""
+    keys = [each.encode_name for each in msgspec.structs.fields(_Table)]
+    if isinstance(table, dict) and (unknown := [key for key in table if key not in keys]):
+        raise InvalidInput(f"{place}: unknown key {unknown[0][:40]!r}; {nearest(unknown[0][:40], keys)}")
     try:
         read = msgspec.convert(table, _Table)
         fault = read.fault()
