@@ -164,14 +164,13 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     path = place / "job.json"
     path.write_bytes(wire.encode(job))
     shared: dict[str, Any] = {each.attribute: each.value_in(wanted) for each in options_of(SharedOptions)}
-    shared["reader"] = wanted.rows_reader
-    shared["watched"] = (Path.cwd(), *wanted.watched, job.checkpoint)
-    # Spark's temporary files belong to one start of the job and not to the sink.
-    shared["ignored"] = (*wanted.ignored, *IGNORED, f"{place / WARM}/*")
-    if wanted.limit == USUAL_LIMIT:  # any other limit is the user's choice
-        shared["limit"] = START_SECONDS
-    return SinkPipeline(
-        **shared,
+    return replace(
+        SinkPipeline(**shared),
+        reader=wanted.rows_reader,
+        watched=(Path.cwd(), *wanted.watched, job.checkpoint),
+        # Spark's temporary files belong to one start of the job and not to the sink.
+        ignored=(*wanted.ignored, *IGNORED, f"{place / WARM}/*"),
+        limit=START_SECONDS if wanted.limit == USUAL_LIMIT else wanted.limit,  # another limit is the user's choice
         rows=rows,
         interface=adapter,
         pipeline=_words(path),

@@ -100,11 +100,11 @@ class Ledger:
         self.tell("done", f"{word}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
-    def coverage(self, pairs: Collection[str], directed: Collection[str], **more: Any) -> Coverage:
+    def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of the crash test all runs so far have covered.
 
         `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
-        must make, and `more` the fields of `Coverage` that the runs do not show.
+        must make, and `found` is the number of crash points. The fields that the runs do not show have their defaults.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
@@ -112,6 +112,7 @@ class Ledger:
         # A pair that was tried counts as possible even if a later look at the recoveries does not show it.
         possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
         return Coverage(
+            found=found,
             pairs=len(possible),
             planned=self.planned,
             hit=sum(not each.unknown for each in self.results if each.group in about),
@@ -119,5 +120,4 @@ class Ledger:
             pairs_tried=groups[Group.PAIR],
             directed=len(directed),
             directed_tried=len(proven.keys() & set(directed)),
-            **more,
         )

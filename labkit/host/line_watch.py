@@ -18,7 +18,7 @@ from labkit.host.line_trace import CHANNEL, Held
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.python_line import Line
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, TICK_SECONDS, go_on
 
 KILL_SECONDS = 40.0
@@ -31,7 +31,7 @@ def watch_lines(
     folder: Path,
     environment: Mapping[str, str],
     output: Path,
-    decide: Callable[[Call], Answer],
+    decide: Callable[[Call], Decision],
     tick: Callable[[], Answer] = go_on,
     kinds: frozenset[CallKind] = EVERY_KIND,
     contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
@@ -40,8 +40,9 @@ def watch_lines(
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
 
     The program, which must call `Connection.trace` of `labkit.host.line_trace`, waits until `decide` returns;
-    `decide` answers whether it continues or is killed. Only processes in the program's Unix session are killed. All
-    else, such as `tick`, `linger`, the result and the errors, is as in `labkit.host.syscalls.watching.watch`.
+    `decide` answers whether it continues or is killed; a line suffers no fault, and continues. Only processes in the
+    program's Unix session are killed. All else, such as `tick`, `linger`, the result and the errors, is as in
+    `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -69,7 +70,7 @@ class _Watch:
         self,
         process: subprocess.Popen[bytes],
         channel: socket.socket,
-        decide: Callable[[Call], Answer],
+        decide: Callable[[Call], Decision],
         tick: Callable[[], Answer],
         kinds: frozenset[CallKind],
     ) -> None:

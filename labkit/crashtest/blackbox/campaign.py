@@ -644,10 +644,8 @@ class Campaign:
         """Return the report on all runs so far."""
         settings, harness, seen = self.settings, self.harness, self._seen
         unjudged = settings.unjudged(seen.effects)
-        coverage = self.ledger.coverage(
-            self.pairs,
-            self.directed | self.grown,
-            found=self.points_total,
+        coverage = replace(
+            self.ledger.coverage(self.pairs, self.directed | self.grown, found=self.points_total),
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
             between_lines=bool(settings.unwatchable),

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point, cuts
-from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
+from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.states import RunFiles, State
 from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun, Watcher
 from labkit.host.syscalls.faults import Fault, TimedFault
 
 SETTLE_SECONDS = 1.0
@@ -94,8 +94,11 @@ Ask = Callable[[Effect], bool | None]
 """Called with each effect before it happens; returns False if it killed the process, so that it never happens."""
 
 
-Starter = Callable[..., Watch]
-"""Chooses how a start is made and watched, given whether it `is_first` in its run, and is over only when it `exits`."""
+class Starter(Protocol):
+    """Chooses how a start is made and watched: whether it `is_first` in its run, and is over only when it `exits`."""
+
+    def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
+        """Return the function that makes and watches the start."""
 
 
 class Stopped(LabError):
@@ -126,7 +129,7 @@ class Execution:
     """The longest silences of the run without a crash."""
     beside: Beside
     lines: Lines
-    watch: Watch
+    watch: Watcher
     at: Point | None = None
     ask: Ask | None = None
     note: Note | None = None

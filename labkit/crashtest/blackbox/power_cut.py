@@ -18,13 +18,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from labkit.crashtest.blackbox.disk import EXTREMES, Content, Disk, Tree, build, lost, same
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.watching import watch
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
+from labkit.host.syscalls.watching import EVERY_KIND, go_on, watch
 
 
 class Entry(NamedTuple):
@@ -48,24 +49,29 @@ class Journal:
         self,
         command: Sequence[str],
         *,
-        decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
-        contents: bool = True,  # as `watch`; the record needs them always
-        **more: Any,
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Path,
+        decide: Callable[[Call], Decision] = lambda _call: Answer.GO_ON,
+        tick: Callable[[], Answer] = go_on,
+        kinds: frozenset[CallKind] = EVERY_KIND,
+        contents: bool = True,
     ) -> WatchedRun:
         """Run a command, and record its system calls that change the folders.
 
         `decide` is called before each system call and says whether it may happen; only calls that happen are recorded.
-        `contents` is ignored, since the record always needs the bytes of writes. `more` are other arguments of
-        `labkit.host.syscalls.watching.watch`.
+        `kinds` and `contents` are ignored, since the record needs every call and the bytes of writes. The other
+        arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
-        def record(call: Call) -> Answer:
+        def record(call: Call) -> Decision:
             answer = decide(call)
             if answer is Answer.GO_ON and self._concerns(call):
                 self.entries.append(Entry(call, self._brought(call)))
             return answer
 
-        self.watched = watch(command, decide=record, contents=True, **more)
+        how = partial(watch, folder=folder, environment=environment, output=output)
+        self.watched = how(command, decide=record, tick=tick, contents=True)
         return self.watched
 
     def disk(self, point: int) -> Disk:

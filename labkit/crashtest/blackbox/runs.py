@@ -34,14 +34,14 @@ from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recording
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
-from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
+from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.states import RunFiles
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import SETTLED
 from labkit.crashtest.verdict import Result
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import CallKind, Watcher
 from labkit.host.syscalls.faults import Fault
 from labkit.host.syscalls.guarding import GuardLate
 
@@ -225,7 +225,7 @@ class Harness:
         run: PipelineRun,
         at: Point | None = None,
         ask: Ask | None = None,
-        watch: Watch | None = None,
+        watch: Watcher | None = None,
         fault: Fault | None = None,
     ) -> Start:
         """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
@@ -251,7 +251,7 @@ class Harness:
         run.made_outside |= changes.made
         return start
 
-    def _execution(self, run: PipelineRun, watch: Watch, lines: Lines) -> Execution:
+    def _execution(self, run: PipelineRun, watch: Watcher, lines: Lines) -> Execution:
         expected = (self.misses_nothing, self.endless, self.silence)
         return Execution(self.settings, self.namer(run), *expected, self.beside, lines, watch)
 

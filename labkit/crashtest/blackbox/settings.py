@@ -1,6 +1,6 @@
 """The options of a pipeline's crash test, which are checked before anything starts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,10 +17,7 @@ from labkit.host.syscalls.faults import Fault
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.effects import Effect
     from labkit.crashtest.verdict import Result
-    from labkit.host.syscalls.calls import WatchedRun
-
-Watch = Callable[..., "WatchedRun"]
-"""A function like `labkit.host.syscalls.watching.watch`, which may take a command that was started ahead of time."""
+    from labkit.host.syscalls.calls import Watcher
 
 CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
@@ -149,7 +146,7 @@ class PipelineSettings(SharedOptions):
         return ""
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> "Watcher":
         """The function with which this test runs a command and watches its system calls, or its lines of Python."""
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch

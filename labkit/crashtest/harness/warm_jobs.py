@@ -24,8 +24,8 @@ from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.ahead import Ahead
-from labkit.host.syscalls.calls import Answer, Call, WatchedRun
-from labkit.host.syscalls.watching import go_on
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun, Watcher
+from labkit.host.syscalls.watching import EVERY_KIND, go_on
 
 BYTES = 1_300_000_000
 """The memory that one session needs with its workers, in bytes."""
@@ -108,7 +108,7 @@ class WarmJobs:
         """A session in which a job has ended and left nothing."""
         self._count = 0
 
-    def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
+    def starter(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return a function that starts the next job of a run and watches the job's system calls.
 
         Only the first start of a run may use a process in which another job has ended, because a restart after a
@@ -126,8 +126,9 @@ class WarmJobs:
         folder: Path,
         environment: Mapping[str, str],
         output: Path,
-        decide: Callable[[Call], Answer],
+        decide: Callable[[Call], Decision],
         tick: Callable[[], Answer] = go_on,
+        kinds: frozenset[CallKind] = EVERY_KIND,
         contents: bool = False,
     ) -> WatchedRun:
         job = self._take(folder, environment, is_first=is_first)
@@ -136,7 +137,8 @@ class WarmJobs:
         try:
             job.await_ready()
             self._fill(self._most, folder, environment)
-            run = job.ahead.watch(decide, tick, begin=lambda: job.go(order), is_done=job.is_done, contents=contents)
+            waiting = partial(job.ahead.watch, begin=lambda: job.go(order), is_done=job.is_done)
+            run = waiting(decide, tick, kinds=kinds, contents=contents)
             keeps = job.ahead.is_alive
             if keeps:
                 self._kept = job

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.host.syscalls.calls import Answer, Call, Decision, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.dialogue import Launch
 from labkit.host.syscalls.guarding import guarded
@@ -65,6 +65,7 @@ class Ahead:
         *,
         begin: Callable[[], None] = lambda: None,
         is_done: Callable[[], bool] = lambda: False,
+        kinds: frozenset[CallKind] = EVERY_KIND,
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
@@ -78,7 +79,7 @@ class Ahead:
         try:
             self._end_thread()
             self._contents.wanted = contents
-            watch = Watch(self._guard, self._contents, decide, tick, EVERY_KIND)
+            watch = Watch(self._guard, self._contents, decide, tick, kinds)
             begin()
             run = watch.run(linger, is_done)
             goes_on = watch.goes_on

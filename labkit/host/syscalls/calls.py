@@ -1,9 +1,10 @@
 """Defines the system calls of a watched command, and the decisions on them, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from labkit.host.processes.sessions import Emptied
 from labkit.host.python_line import Line
@@ -104,6 +105,24 @@ class WatchedRun:
     """The id of the process that became the command."""
     faults: tuple[Delivery, ...] = ()
     """The faults that `decide` asked for, each with the evidence that it was delivered."""
+
+
+class Watcher(Protocol):
+    """A function like `labkit.host.syscalls.watching.watch`; it may take a command that was started ahead of time."""
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Path,
+        decide: Callable[[Call], Decision],
+        tick: Callable[[], Answer],
+        kinds: frozenset[CallKind] = ...,
+        contents: bool = ...,
+    ) -> WatchedRun:
+        """Run the command, and call `decide` before each of its calls of these kinds."""
 
 
 Arguments = tuple[int, ...]

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -232,9 +231,10 @@ class Watch:
         if again or others or effect.kind not in self._kinds:
             return None
         self._number += 1
-        named: dict[str, Any] = effect._asdict() | {"name": effect.name or notification.name}
-        seconds = time.monotonic() - self._zero
-        return Call(number=self._number, pid=notification.thread, process=process, seconds=seconds, **named)
+        kind, path, target, size, offset, content, synced, head, name = effect
+        name, seconds = name or notification.name, time.monotonic() - self._zero
+        about = (self._number, notification.thread, process, kind, name, path, target, size, seconds)
+        return Call(*about, offset, content, head, synced)
 
     def _count(self, unseen: Unseen) -> None:
         self._unseen[unseen.name] += 1
