@@ -42,6 +42,15 @@ class Unanswered(AnswerFailed):
 NO_VALUE = "is not made of numbers, text, True, False, None, lists and dicts alone"
 RAISED = "raised an error"
 """The text that learners read about an error of their code; the error's own message may contain a hidden value."""
+NAMED = (
+    *("AttributeError", "IndexError", "KeyError", "MemoryError", "NameError", "OverflowError", "RecursionError"),
+    *("TypeError", "ValueError", "ZeroDivisionError"),
+)
+"""The types of errors whose name follows `RAISED`.
+
+The list is short and fixed, because code that was asked a hidden question chooses which of these the learner reads. So
+it can tell no more than by the choice of a wrong answer, for which learners also read one of a few sentences.
+"""
 NO_PLAIN_VALUE = "no plain value"
 """The `kind` of failure that a sandbox reports if the answer is not plain data such as numbers, texts and lists."""
 
@@ -267,8 +276,9 @@ class RemoteAnswer:
         if reply.missing:
             raise MissingSolution("not attempted")
         if isinstance(reply.plain, msgspec.UnsetType):
-            # One of two fixed texts: what the learner's process says of itself could hold a hidden value.
-            kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else RAISED
+            # One of a few fixed texts: what the learner's process says of itself could hold a hidden value.
+            kind = f"{RAISED} ({reply.kind})" if reply.kind in NAMED else RAISED
+            kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else kind
             reason = (reply.failed or "it returned nothing")[:500]
             raise Unanswered(reason, kind)
         return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")

@@ -1,7 +1,7 @@
 """Adds the error messages of a learner's code to failed exercises, if they cannot contain hidden values.
 
 Code that was asked hidden questions could put them into its error messages. So the messages come from the text
-of the cell, or from a separate run that asks nothing but the first visible question of each exercise.
+of the cell, or from a separate run that asks nothing but the visible questions of each exercise.
 """
 
 import ast
@@ -81,9 +81,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the error of the learner's code for the exercise's first public test case.
+    """Return, by exercise name, the first error of the learner's code in the exercise's public test cases.
 
-    Nothing else is asked before, and the cells numbered in `without` are not run.
+    Nothing else is asked, and the cells numbered in `without` are not run.
     """
     left_out = set(without)
     errors: dict[str, str] = {}
@@ -108,7 +108,8 @@ def _first_error(exercise: Exercise, answer: RemoteAnswer) -> str:
         if exercise.needs_spark or exercise.by_hand or not exercise.public:
             answer.value()
         else:
-            exercise.judge(answer, exercise.public[0])
+            # An error ends this, and so does a wrong answer.
+            all(exercise.judge(answer, variant).passed for variant in exercise.public)
     except AnswerFailed as error:
         return str(error)[:_MOST]
     except (LabError, Exception):  # noqa: BLE001 - an error of the judge is not the learner's

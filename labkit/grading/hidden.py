@@ -382,6 +382,8 @@ def _fence(c: Chance) -> Iterator[Variant]:
         (large, 5, large - 1, (5,)),
         (2, large, 2, (large - 1, large, large + 1)),
         (2, large, 3, (large + 2,)),
+        # Offsets that are equal as floating-point numbers.
+        (2, 2**60 + 1, 2, (2**60, 2**60 + 1)),
     )
     yield v("long requests and large numbers", requests=requests)
 
@@ -432,6 +434,17 @@ def _runner(c: Chance) -> Iterator[Variant]:
     yield v("a key for years", steps=(c.pick(*names),), keeps=years, crashes=2, downtimes=(years - 1, years, 1))
     far = c.randrange(301, 999)
     yield v("far into a run", firsts=(far, far + 100, far + 1_000), crashes=1)
+    # The age of a key counts from the start of its own step, not of the run or of the process.
+    later = (keeps - 1, 1)
+    two_steps = tuple(c.sample(names, 2))
+    yield v("steps at different hours", steps=two_steps, keeps=keeps, crashes=2, downtimes=later, hour=9)
+    still = (keeps - 1, keeps, 1)
+    yield v("a pause", steps=(c.pick(*names),), keeps=keeps, losses=1, crashes=1, stalls=2, downtimes=still, hour=late)
+    yield v("a pause without keys", steps=(c.pick(*names),), keeps=0, losses=1, crashes=1, stalls=1, downtimes=still)
+    far = c.randrange(20, 90)
+    yield v("a new version far into a run", firsts=(far,), steps=(one, two), then=(one, three), crashes=1)
+    for probe in (("order of May", "pack", 73), ("week", "a note for the customer", 208)):
+        yield v("parts that run into one another", probe=probe)
 
 
 def _relay(c: Chance) -> Iterator[Variant]:
@@ -608,6 +621,10 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     # With so many of one word, an answer that confuses upper and lower case counts wrongly, whatever is drawn.
     many = [*MANY_WORDS, *["Hello"] * 3, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
     yield _assembled({"words": "hello"}, "many words", input="-".join(c.sample(many, len(many))), near=True)
+    # A word and its count joined to one text: eleven times *a*, or once *a1*.
+    letter = c.pick(*"abcde")
+    glued = "-".join([letter] * 11 + [f"{letter}1"])
+    yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
 
 
 def _prices(c: Chance) -> Iterator[Variant]:

@@ -153,7 +153,7 @@ def trial(moment, code, then=None, hours=0):
         functions = [call, open_journal, *(globals()[name] for name in re.findall(r"\w+", this) if name in globals())]
         program = [sys.executable, "-R", "-c", "\n".join([START, *map(getsource, functions), this]), kill]
         ended = subprocess.run(program, cwd=shop, check=False, capture_output=True, text=True)
-        assert (ended.returncode == -9) == bool(kill), ended.stderr
+        assert (ended.returncode == -9) == bool(kill), f"no kill: {kill!r} is no moment of {this!r}. {ended.stderr}"
         call("wait", hours)
     if ended.returncode:
         print(ended.stderr.splitlines()[-1])

@@ -1,6 +1,7 @@
 """What a learner calls: check, hint, progress, reset; and how an answer is read where it was written."""
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.shipped import notebooks, of_course
 
 SOURCES = all_sources()
+LIMITED = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 
 
 @pytest.fixture(autouse=True)
@@ -215,6 +217,35 @@ def test_a_function_that_does_not_end_is_stopped(monkeypatch):
     )
     with pytest.raises(AnswerFailed, match=r"f\(\) took longer"):
         InNotebook("f", names).call()
+
+
+@LIMITED
+def test_a_function_that_fills_the_memory_is_stopped(monkeypatch):
+    """Without the limit it would need 8 GB, in a call that no signal interrupts."""
+    monkeypatch.setattr(namespaces, "ROOM", 64 * 1024**2)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    lists = InNotebook("f", {"f": lambda number: set(range(number)) and 1})
+    with pytest.raises(AnswerFailed, match=r"f\(100000000\) raised MemoryError\.$"):
+        lists.call(10**8)
+    assert lists.call(10) == 1
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@LIMITED
+def test_a_fence_that_lists_all_stored_offsets_fails_the_check(monkeypatch):
+    monkeypatch.setattr(namespaces, "ROOM", 64 * 1024**2)
+    names = run(
+        "def admit(newest, following, generation, offsets):\n"
+        "    if generation < newest:\n"
+        "        return 'fenced'\n"
+        "    stored = set(range(following))\n"
+        "    new = [offset for offset in offsets if offset not in stored]\n"
+        "    return [generation, new[-1] + 1 if new else following, new]\n"
+    )
+    found = checking.judged(EXERCISES["09c-fence"], names)
+    assert found is not None
+    assert [each.passed for each in found] == [True, True, False]
+    assert "raised MemoryError." in found[-1].message
 
 
 @pytest.mark.parametrize("body", ["raise NotImplementedError", "return ..."])

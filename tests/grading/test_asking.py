@@ -378,7 +378,10 @@ def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callab
 @pytest.mark.parametrize(
     ("reply", "shown"),
     [
-        ('{"failed": "double raised ValueError: 42", "kind": "ValueError"}', "The answer raised an error."),
+        ('{"failed": "double of 42: ValueError", "kind": "ValueError"}', "The answer raised an error (ValueError)."),
+        ('{"failed": "double of 42: MemoryError", "kind": "MemoryError"}', "The answer raised an error (MemoryError)."),
+        # A type of the learner's own can have any name.
+        ('{"failed": "double raised N42: 42", "kind": "N42"}', "The answer raised an error."),
         (
             '{"failed": "double contains bytes 42", "kind": "no plain value"}',
             "The answer is not made of numbers, text, True, False, None, lists and dicts alone.",

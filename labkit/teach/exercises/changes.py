@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
+from operator import itemgetter
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from labkit.sim.explore import reachable
 from labkit.sim.model import Model
@@ -20,6 +22,8 @@ from labkit.teach.exercises.searching import MAX_STATES, Cases
 
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
+ROWS_IN_EVERY_ORDER = 3
+"""The largest number of rows of a table that the judge shows in every order, which is 6 orders."""
 Change = tuple[str, str, int | None, int | None]
 """A way of writing from `WAYS`, a word, and its count in the table before and after; None if the word has no row."""
 
@@ -232,11 +236,30 @@ def _near(table: Table) -> Iterator[Table]:
             yield tuple(sorted([*others, other]))
 
 
-WATCH = Watch("right", "changelog", "equals_batch", _prefix, _tables)
+def _in_several_orders(question: tuple[Any, ...], is_kept: bool) -> Iterator[tuple[Any, ...]]:  # noqa: FBT001
+    """Yield the arguments of a learner's property with the rows of the table in several orders.
+
+    The rows of a small table come in every order. For a long table that is right there are also the orders of the words
+    and of the counts, each from both ends; a long wrong table comes in one of these orders.
+    """
+    rows, words = question
+    if len(rows) <= ROWS_IN_EVERY_ORDER:
+        orders = [list(each) for each in permutations(rows)]
+    else:
+        by_count = sorted(rows, key=itemgetter(1))
+        by_place = sorted(rows, key=lambda row: words.index(row[0]) if row[0] in words else len(words))
+        orders = [rows, rows[::-1], by_count, by_count[::-1], by_place, by_place[::-1]]
+        if not is_kept:
+            orders = [orders[crc32(json.dumps(question).encode()) % len(orders)]]
+    yield from ((each, words) for each in orders)
+
+
+WATCH = Watch("right", "changelog", "equals_batch", _prefix, _tables, _in_several_orders)
 QUIET: dict[str, object] = {"crashes": 0}
 TWICE: dict[str, object] = {**QUIET, "words": "hello-hello"}
 THREE: dict[str, object] = {**QUIET, "words": "hello-hello-hello"}
 UPSERT: dict[str, object] = {"encoding": "upsert"}
+ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "counts": (1, 11), "rows": 1}
 
 JUDGES = {
     "10-messages": by(
@@ -271,6 +294,7 @@ JUDGES = {
                 ("the query dies and sends again", {**TWICE, "query_crashes": 1}),
             ),
         ),
+        variant("a word that ends in a digit", assembled=(("any row, eleven words", QUIET, ELEVEN),)),
         variant("a count of 0", assembled=(("any row", QUIET, {"others": ("hi",), "counts": (0, 1), "rows": 1}),)),
     ),
 }

@@ -154,10 +154,21 @@ def _state(answer: Stored, right: Stored) -> tuple[str, str]:
     return f"The following offset is {right.following} now.", "The following offset is wrong after a request."
 
 
+YEARS = 10**8
+"""An offset to which a list of all earlier ones would fill about 8 GB, which a machine without limits survives."""
+OLD = (
+    (9, YEARS, 9, (YEARS - 2, YEARS - 1, YEARS, YEARS + 4)),
+    (9, YEARS, 10, ()),
+    (10, YEARS + 5, 10, (YEARS, YEARS + 4)),
+    (10, YEARS + 5, 9, (YEARS + 5,)),
+)
+"""Requests to the store of a topic with large offsets: its answer must not list what is before them."""
+
 JUDGES = {
     "09c-fence": by(
         judge_admit,
         variant("two owners", topic=(0, 1, 2, 3), generations=(1, 2), batch=3),
         variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
+        variant("a topic of many years", requests=OLD),
     )
 }

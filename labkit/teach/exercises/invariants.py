@@ -23,6 +23,11 @@ from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """A function that returns the part of a state that a property sees: the arguments of the learner's function."""
+Arrange = Callable[[tuple[Any, ...], bool], Iterable[tuple[Any, ...]]]
+"""A function that returns the questions about a state, from its arguments and whether True is the right result.
+
+The questions differ only in something that must not matter, such as the order of rows.
+"""
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 """A function that assembles states instead of reaching them by a run, from a model and the parts in a variant."""
 
@@ -65,8 +70,10 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
     states = watch.assemble(model, parts) if assembled else _reached(watch, model, claim, parameters)
     cases: dict[str, Case] = {}
     for state in states:
-        case = Case(watch.view(model, state), claim.holds(state), state)
-        cases.setdefault(json.dumps(case[:2]), case)
+        is_kept = claim.holds(state)
+        for question in watch.arrange(watch.view(model, state), is_kept):
+            case = Case(question, is_kept, state)
+            cases.setdefault(json.dumps(case[:2]), case)
     return tuple(cases.values())
 
 
@@ -106,7 +113,8 @@ class Watch:
     """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
 
     `function` is its Python name, and the property `claim` of the simulator gives the right results. `view` returns
-    the arguments for a state, and `assemble` builds states that no run reaches.
+    the arguments for a state, `assemble` builds states that no run reaches, and `arrange` returns the arguments in each
+    order in which the function is asked.
     """
 
     function: str
@@ -114,6 +122,7 @@ class Watch:
     claim: str
     view: View
     assemble: Assemble = lambda _model, _parts: ()
+    arrange: Arrange = lambda question, _is_kept: (question,)
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
         """Return the simulator's own property, with which the learner's function should agree."""

@@ -6,12 +6,14 @@ The code called here can do whatever a notebook can do, so its results are never
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,9 @@ from labkit.teach.exercises.steps import step
 
 SECONDS = 5.0
 """The number of seconds that one call of a learner's function may take."""
+ROOM = 1024**3
+"""The bytes that one call of a learner's function with a large number may add to the memory of its process."""
+_LARGE = re.compile(r"\d{8}")
 
 
 class InNotebook:
@@ -76,7 +81,7 @@ class InNotebook:
             raise AnswerFailed(f"{self.name} must be a function, but it is {shown(function)}.")
         process = os.getpid()
         try:
-            with time_limit():
+            with time_limit(), memory_limit() if _LARGE.search(call_text) else nullcontext():
                 answer = listed(use(function))
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(f"{self.name} is not written yet.") from None
@@ -84,7 +89,7 @@ class InNotebook:
             raise AnswerFailed(f"{call_text} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
-            raise AnswerFailed(f"{call_text} raised {type(error).__name__}: {str(error)[:200]}.") from None
+            raise AnswerFailed(f"{call_text} raised {_error_text(error)}.") from None
         finally:
             if os.getpid() != process:  # a copy of this notebook that the answer forked
                 os._exit(0)
@@ -106,7 +111,11 @@ def _read(source_name: str, value: object) -> Plain:
     except MissingSolution:
         raise
     except Exception as error:  # of a learner's own type, which reads its value
-        raise AnswerFailed(f"{source_name} raised {type(error).__name__}: {str(error)[:200]}.") from None
+        raise AnswerFailed(f"{source_name} raised {_error_text(error)}.") from None
+
+
+def _error_text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error)[:200]}".removesuffix(": ")
 
 
 class TooLong(BaseException):
@@ -114,6 +123,28 @@ class TooLong(BaseException):
 
     A `BaseException`, so that a learner's `except Exception` does not catch it.
     """
+
+
+@contextmanager
+def memory_limit() -> Iterator[None]:
+    """Let the block raise `MemoryError` before this process has `ROOM` more bytes of memory than now.
+
+    Without this limit, a function that lists all numbers below a large one fills the machine's memory, and no time
+    limit can end that, because Python handles no signal in the meantime. Works only on Linux and in the main thread.
+    """
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [pages * resource.getpagesize() + ROOM, *(each for each in (before, hard) if each >= 0)]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
 
 
 @contextmanager

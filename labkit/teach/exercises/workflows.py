@@ -1,13 +1,13 @@
 """The exercise of notebook 11b: the engine of a workflow, which may be killed after any of its actions.
 
 The judge performs every run: after each action the process may die, and a new one, perhaps with a new version of the
-workflow, runs it again from its first step; the receiver's answer may get lost. A simulated receiver remembers keys for
-a limited time.
+workflow, runs it again from its first step; the receiver's answer may get lost, and a process may stand still for
+hours. A simulated receiver remembers keys for a limited time.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -49,7 +49,8 @@ class Run(NamedTuple):
     """What the receiver has accepted: the step's number, its key, and the hour."""
     crashes: int = 0
     losses: int = 0
-    """`crashes` and `losses`: how often a process may still be killed, and how many answers may still get lost."""
+    stalls: int = 0
+    """How often a process may still be killed (`crashes`), an answer get lost, and a process stand still for hours."""
     story: tuple[str, ...] = ()
     """The actions so far as text, for the message to the learner."""
 
@@ -90,14 +91,21 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     `variant` may have `steps`, the names of the steps; `then`, those of a new version that a restart may bring;
     `results` of the steps; `runs`, the names of runs that share a receiver; `firsts`, the numbers of the first step,
     each tested with every run; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
-    key; `crashes` and `losses`, the largest numbers of kills and of lost answers; and `downtimes`, the hours that may
-    pass until a restart.
+    key; `crashes`, `losses` and `stalls`, the largest numbers of kills, of lost answers and of waits in the middle of a
+    process; and `downtimes`, the hours that may pass until a restart or in such a wait. With `probe`, the name of a
+    run, the name of a step and its number, the runs are those whose keys would be equal if the learner's function only
+    joins the parts of a key (see `_colliding`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
     steps = parameters.get("steps", NAMES)
     versions = [steps, parameters["then"]] if "then" in parameters else [steps]
-    begin = Run(now=parameters.get("hour", 0), crashes=parameters.get("crashes", 0), losses=parameters.get("losses", 0))
+    begin = Run(
+        now=parameters.get("hour", 0),
+        crashes=parameters.get("crashes", 0),
+        losses=parameters.get("losses", 0),
+        stalls=parameters.get("stalls", 0),
+    )
     keys: dict[str, tuple[str, int]] = {}
     states = 0
     try:
@@ -110,7 +118,11 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
                 parameters.get("keeps", 24),
                 parameters.get("downtimes", (1,)),
             )
-            states += _search(ask, workflow, begin, keys)
+            if "probe" not in parameters:
+                states += _search(ask, workflow, begin, keys)
+                continue
+            for run, number, step in _colliding(ask, *parameters["probe"]):
+                states += _search(ask, workflow._replace(run=run, first=number, versions=[[step]]), begin, keys)
     except Unusable as error:
         return unusable(ask.name, error)
     except Wrong as wrong:
@@ -126,7 +138,8 @@ def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[st
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
     while todo:
-        for after in _next(ask, workflow, todo.popleft(), keys):
+        run = todo.popleft()
+        for after in chain(_next(ask, workflow, run, keys), _stalls(workflow, run)):
             if (key := _key(after)) not in seen:
                 seen.add(key)
                 todo.append(after)
@@ -182,6 +195,36 @@ def _restarts(workflow: Workflow, run: Run) -> Iterator[Run]:
                 crashes=run.crashes - 1,
                 story=(*run.story, f"{what} {hours} h later"),
             )
+
+
+def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
+    """Yield the states after the running process has stood still for hours before its next action."""
+    for hours in workflow.downtimes if run.stalls else ():
+        yield run._replace(now=run.now + hours, stalls=run.stalls - 1, story=(*run.story, f"{hours} h without action"))
+
+
+def _colliding(ask: Asker, run: str, name: str, number: int) -> Iterator[tuple[str, int, str]]:
+    """Yield run, number and name of steps, two of which have one key if a key is its parts with fixed texts between.
+
+    The key of one step, for which this function asks, shows the order of its parts and these texts. For example, if
+    keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have the same ones.
+    """
+    yield run, number, name
+    step: dict[str, Plain] = {"run": run, "number": number, "name": name, "keeps": 24}
+    action = ask(step, [[number, name, "started", 0]], ["start"], [], 0)
+    key = action[1] if type(action) is list and len(action) == 2 and action[0] == "send" else ""
+    if type(key) is not str or run not in key or name not in key:
+        return  # wrong, or not joined
+    one, other = sorted((run, name), key=key.index)
+    between = key[key.index(one) + len(one) : key.index(other)]
+    left, digits, right = between.partition(str(number))
+    if digits:
+        pair = (one, 0, f"{one}{left}1{right}{other}"), (f"{one}{left}0{right}{one}", 1, other)
+    else:
+        pair = (one, 0, f"{one}{between}{other}"), (f"{one}{between}{one}", 0, other)
+    for first, each, second in pair:
+        yield (first, each, second) if one == run else (second, each, first)
+    yield from ((run, 1, f"{name}1"), (run, 1, f"1{name}"), (run, 11, name))
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
@@ -330,6 +373,8 @@ def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str)
     return f"It accepted the first one at hour {hour}, and forgets a key after {workflow.keeps} hours."
 
 
+STILL = (23, 24)
+
 JUDGES = {
     "11b-runner": by(
         judge_runner,
@@ -342,5 +387,8 @@ JUDGES = {
         variant("a new version", then=("voucher", "charge", "mail"), crashes=1),
         variant("empty results", results=(0, None), crashes=1),
         variant("two runs of many mails", runs=("run 1", "run 11"), steps=("mail",) * 12),
+        variant("a step that starts hours after the run", keeps=12, crashes=2, downtimes=(9, 3)),
+        variant("a process that stands still", steps=("mail",), hour=3, losses=1, crashes=1, stalls=1, downtimes=STILL),
+        variant("runs and names of any text", probe=("run a", "mail", 40)),
     )
 }

@@ -139,4 +139,4 @@ def _error_text(error: BaseException) -> str:
         text = str(error)
     except Exception:  # its own __str__ fails
         text = ""
-    return f"{type(error).__name__}: {text}"[:_MOST_REASON]
+    return f"{type(error).__name__}: {text}".removesuffix(": ")[:_MOST_REASON]
