@@ -19,7 +19,7 @@ from labkit.teach.exercises.contract import variant as v
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
-from labkit.teach.exercises.releases import SINKS
+from labkit.teach.exercises.releases import SINKS, common_cases, many_columns, places, queries, with_every_sink
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
 from labkit.teach.exercises.sinks import COMPOSED
 
@@ -476,79 +476,34 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `12b-review`: queries with and without state, and what a pull request changes."""
+    """Yield variants of the exercise `12b-review`: the public ones with other columns, and two changes at once."""
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
-    of = c.sample(("amount", "weight", "price", "number"), 3)
-    one, two, three = ((f"{c.pick('sum', 'max', 'min')}({each})", "bigint", True) for each in of)
-    count = ("count(1)", "bigint", False)
+    numbers = c.sample(("amount", "weight", "price", "number"), 3)
+    functions = [c.pick("sum", "max", "min") for _ in numbers]
     settings = {"shuffle partitions": c.pick(2, 8, 200), "state store": "HDFS"}
-    low = c.randrange(1, 9)
-    sources = c.pick(1, 2)
-    base: Parameters = {"sources": sources, "filter": f"amount >= {low}", "settings": settings}
-    base |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
-    place, folder = f"checkpoint-{low + 1}", f"table-{low + 1}"
-    common: list[Parameters] = [
-        *_each("filter", f"amount >= {low + 1}", f"amount > {low}"),
-        *_each("sources", 3 - sources, 12),
-        *_each("settings", {**settings, "shuffle partitions": 5}, {**settings, "state store": "RocksDB"}),
-        *_each("checkpoint", place),
-        *_each("table", folder),
-        {"checkpoint": place, "table": folder},
-    ]
-    key, other, third = ((name, "string") for name in names)
-    long = [(f"{f}(a_very_long_name_of_a_column)", "bigint", True) for f in ("sum", "max")]
-    several: list[Parameters] = [
-        *_each("keys", (other, key), (key, third), (key,), (key, (other[0], "bigint"))),
-        *_each("values", (two, one), (count, two), (two,), (count, count)),
-        *_each("values", (two, (count[0], "int", False)), (two, ("count(item)", "bigint", False))),
-        # As many columns of the same types in all; one moves from the values to the key.
-        {"keys": (key, other, ("amount", "bigint")), "values": (count,)},
-    ]
-    states: list[tuple[str, tuple[Any, ...], tuple[Any, ...], list[Parameters]]] = [
-        ("no state", (), (), [{"keys": (key,), "values": (value,)} for value in (one, count)]),
-        ("a total of all", (), (one,), _each("values", (count,), (three,), ())),
-        ("one value", (key,), (one,), _each("values", (count,), (one, count))),
-        ("a count", (key,), (count,), _each("values", (one,), (count, one))),
-        ("names that begin alike", (key,), (long[0],), _each("values", (long[1],))),
-        ("two keys and two values", (key, other), (two, count), several),
-    ]
-    for name, keys, values, own in states:
-        changes = [*own]
-        if keys:
-            changes += _each("keys", (third, *keys[1:]), ((key[0], "int"), *keys[1:]), (*keys, third))
-            changes += _each("values", (three, *values[1:]), ((three[0], "double", True), *values[1:]))
-            changes.append({"keys": (), "values": ()})
-        single: list[Parameters] = [{}, *common]
-        cases = [(change, sink, late) for change in single for sink in SINKS for late in (False, True)]
-        cases += [(change, c.choice(SINKS), c.choice((False, True))) for change in changes]
+    base, changes = places(c.randrange(1, 9), c.pick(2, 3), settings)
+    for name, state, own in queries(names, numbers, functions):
+        cases = common_cases(changes, own)
         for _ in range(20):
-            both = c.choice([*single, *changes]) | c.choice([*single, *changes])
+            both = {**c.choice([*changes, *own]), **c.choice([*changes, *own])}
             cases.append((both, c.choice(SINKS), c.choice((False, True))))
-        yield v(name, old={**base, "keys": keys, "values": values}, cases=tuple(cases))
+        yield v(name, old={**base, **state}, cases=tuple(cases))
+    # Only the last letters of these names differ.
+    alike = [f"{name}(a_very_long_name_of_a_column)" for name in ("sum", "max")]
+    state = {"keys": ((names[0], "string"),), "values": ((alike[0], "bigint", True),)}
+    cases = with_every_sink([*changes, {"values": ((alike[1], "bigint", True),)}])
+    yield v("names that end alike", old={**base, **state}, cases=tuple(cases))
     yield from _wide_releases(c, base)
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
     """Yield variants whose versions have many columns and sources, and names and types that are alike."""
-    keys = tuple((f"column {number}", "string") for number in range(c.randrange(9, 12)))
-    values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
-    wide = {**base, "sources": 112, "keys": keys, "values": values}
-    first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
-    last = (("max(amount)", "bigint", True), ("sum(price)", "double", True))
-    changes: list[Parameters] = [
-        {},
-        *_each("sources", 12, 2),
-        *_each("keys", *((new, *keys[1:]) for new in (("column", "string"), ("column", "int")))),
-        *_each("keys", *((*keys[:-1], new) for new in (("column", "string"), ("column", "int")))),
-        *_each("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
-        *_each("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
-    ]
-    yield v("many columns", old=wide, cases=tuple((change, sink, False) for change in changes for sink in SINKS))
+    yield many_columns(base, c.randrange(9, 12))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
     pair = tuple((f"{name}{COMPOSED[1]}", f"struct<a:{kind},b:bigint>") for kind in ("int", "string"))
     alike = {**base, "checkpoint": f"{name}1 ", "table": f"{name}2 ", "filter": f"amount = {name}"}
     alike |= {"keys": pair[:1], "values": ((f"{name}3 ", "decimal(10,2)", True),)}
-    changes = [
+    changes: list[Parameters] = [
         {},
         *_each("checkpoint", f"{name}3 "),
         *_each("table", f"{name}3 "),

@@ -1,6 +1,6 @@
 """The exercise of notebook 12b: the review of a release that starts from the checkpoint of the version before it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -11,7 +11,9 @@ Version = Mapping[str, Any]
 """A version of a query, by the keys that the task explains: `sources`, `filter`, `keys`, `values`, `settings`,
 `checkpoint`, `table`.
 """
-Case = tuple[Mapping[str, Any], str, bool]
+Changes = Mapping[str, Any]
+"""What a pull request changes in a version."""
+Case = tuple[Changes, str, bool]
 """What a pull request changes in a version, the sink, and whether the newest batch is unfinished."""
 KEYS, BATCHES, NOTHING = SINKS = ("keys", "batches", "nothing")
 """How a sink recognises what it has already: by the keys of rows, by the numbers of batches, or not at all."""
@@ -47,9 +49,11 @@ def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Itera
         yield Start(WRONG, "the state is kept by another key of the same type")
     if [value[0] for value in new["values"]] != [value[0] for value in old["values"]]:
         yield Start(WRONG, "the new version takes the old values in the state for its own, since the types fit")
-    if old["filter"] != new["filter"] and old["values"]:
+    if old["filter"] != new["filter"] and _has_state(old):
         yield Start(WRONG, "the state holds orders by the old filter, and the new filter adds to it")
-    if old["filter"] != new["filter"] and unfinished and sink != BATCHES:
+    if unfinished and sink == NOTHING:
+        yield Start(WRONG, "the unfinished batch runs again, and the table may have rows of it already")
+    if old["filter"] != new["filter"] and unfinished and sink == KEYS:
         yield Start(WRONG, "the unfinished batch has rows by both filters")
     if new["settings"] != old["settings"]:
         yield Start(IGNORED, "the checkpoint remembers the settings, and its values win")
@@ -63,16 +67,38 @@ def _left_behind(old: Version, new: Version, sink: str) -> Iterator[Start]:
         yield Start(WRONG, "all orders are read again, and the table has their rows already")
     if sink == BATCHES:
         yield Start(WRONG, "the batches are counted anew, and the table skips the numbers that it has")
-    if old["filter"] != new["filter"] or new["keys"] != old["keys"]:
-        yield Start(WRONG, "rows that the new version never writes stay in the table")
+    if _rows_by(old) != _rows_by(new):
+        yield Start(WRONG, "the rows have other keys now, so rows that the new version never writes stay in the table")
+    if _is_total(new):
+        return  # its one row is replaced, whatever was in it
+    if old["filter"] != new["filter"]:
+        yield Start(WRONG, "rows of orders that the new filter leaves out stay in the table")
+    if new["sources"] < old["sources"]:
+        yield Start(WRONG, "rows of the source that is no longer read stay in the table")
+
+
+def _has_state(version: Version) -> bool:
+    """Return whether a version keeps state: keys, values, or both."""
+    return bool(version["keys"] or version["values"])
+
+
+def _is_total(version: Version) -> bool:
+    """Return whether a version aggregates all orders into one row."""
+    return bool(version["values"]) and not version["keys"]
+
+
+def _rows_by(version: Version) -> tuple[bool, Any]:
+    """Return by which key a version writes its rows: the key in the state, or without state the number of the order."""
+    return _has_state(version), version["keys"]
 
 
 def _refusal(old: Version, new: Version) -> str:
     """Return why Spark does not start `new` from the checkpoint of `old`, or an empty text if it does."""
     if new["sources"] != old["sources"]:
         return "the checkpoint has the offsets of another number of sources"
-    if bool(new["values"]) != bool(old["values"]):
-        return "only one of the two versions has state"
+    for part, named in ((_has_state, "state"), (lambda version: bool(version["values"]), "values in its state")):
+        if part(new) != part(old):
+            return f"only one of the two versions has {named}"
     if [kind for _, kind in new["keys"]] != [kind for _, kind in old["keys"]]:
         return "the number or the types of the key's columns differ from those in the state"
     if [kind for _, kind, _ in new["values"]] != [kind for _, kind, _ in old["values"]]:
@@ -83,18 +109,25 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return what happens when `new` starts, the first remedy that makes its start right, and why it starts so."""
+    """Return what happens when `new` starts, the first remedy that makes its start right, and the reasons.
+
+    The reasons are why it starts so, and why a new checkpoint is not enough if it is not.
+    """
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
     remedies = (
         ("deploy", new, unfinished),
-        ("drain", new, False),
+        # The old version runs the whole batch again, so a sink that only appends has some of its rows twice.
+        ("drain", new, unfinished and sink == NOTHING),
         ("new checkpoint", begun, unfinished),
         ("backfill", {**begun, "table": EMPTY}, unfinished),
     )
     for todo, version, still in remedies:
-        if start_of(old, version, sink, unfinished=still).start == RIGHT:
+        then = start_of(old, version, sink, unfinished=still)
+        if then.start == RIGHT:
             return start, todo, why
+        if todo == "new checkpoint" and then.why != why:
+            why = f"{why}; and with a new checkpoint {then.why}"
     raise AssertionError("an empty checkpoint and an empty table are always right")
 
 
@@ -109,7 +142,7 @@ def judge_review(answer: Answer, variant: Variant) -> Finding:
     return ask_each(ask, cases, lambda case: _wrong(ask, old, case), "It is right about {} releases")
 
 
-def _arguments(old: Version, case: Case) -> tuple[Plain, ...]:
+def _arguments(old: Version, case: Case) -> tuple[dict[str, Plain], dict[str, Plain], str, bool]:
     changes, sink, unfinished = case
     return _described(old), _described({**old, **changes}), sink, unfinished
 
@@ -123,7 +156,8 @@ def _wrong(ask: Asker, old: Version, case: Case) -> Finding | None:
         raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return two texts, [start, todo].")
     if answer == [start, todo]:
         return None
-    about = ", ".join(changes) or "nothing"
+    was, becomes = arguments[:2]
+    about = ", ".join(f"{part} from {shown(was[part])} to {shown(becomes[part])}" for part in changes) or "nothing"
     batch = "unfinished" if unfinished else "finished"
     release = f"Changed: {about}; the sink recognises {sink}; the newest batch is {batch}"
     message = f"{release}. The answer is {shown(answer)}. It is {shown([start, todo])}: {why}."
@@ -150,8 +184,120 @@ SUMS: Version = {
 """The query of the notebook that sums amounts by item."""
 COPY: Version = {**SUMS, "keys": (), "values": (), "checkpoint": "copy-1", "table": "orders"}
 """The query of the notebook that copies orders."""
-TWO = (("item", "string"), ("city", "string"))
 COUNT = ("count(1)", "bigint", False)
+
+
+def queries(
+    names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
+    """Yield a name for each kind of query, its keys and values, and the changes of these that are asked about.
+
+    `names` are three columns of texts, `numbers` three of whole numbers, and `functions` the three aggregates of these.
+    """
+    key, other, third = ((name, "string") for name in names)
+    number = (numbers[0], "bigint")
+    one, two, three = (
+        (f"{function}({each})", "bigint", True) for function, each in zip(functions, numbers, strict=True)
+    )
+    double, cities = (one[0], "double", True), (f"count({names[1]})", "bigint", False)
+    plain: dict[str, Any] = {"keys": (), "values": ()}
+    keyed: list[Changes] = [plain, *_each("keys", (third,), ((key[0], "int"),), (number,), (key, third))]
+    added = [*_each("values", (one,)), *({"keys": (key,), "values": values} for values in ((one,), (COUNT,), ()))]
+    yield "no state", plain, added
+    yield "a total of all", {**plain, "values": (one,)}, [plain, *_each("values", (COUNT,), (two,)), {"keys": (key,)}]
+    yield (
+        "one value",
+        {"keys": (key,), "values": (one,)},
+        [*keyed, *_each("values", (COUNT,), (two,), (double,), (one, COUNT), (double, COUNT), ())],
+    )
+    yield "a count", {"keys": (key,), "values": (COUNT,)}, [*keyed, *_each("values", (one,), (cities,), (COUNT, one))]
+    yield "no duplicates", {"keys": (key,), "values": ()}, [*keyed, *_each("values", (one,), (COUNT,))]
+    yield (
+        "two keys, and a sum and a count",
+        {"keys": (key, other), "values": (two, COUNT)},
+        [
+            plain,
+            *_each("keys", (other, key), (key, third), (third, other), (key,), (key, number), (key, other, third)),
+            *_each("values", (COUNT, two), (two,), (COUNT, cities), (three, COUNT), (two, cities)),
+            *_each("values", (two, (COUNT[0], "int", False)), ()),
+            # As many columns of the same types in all; one moves from the values to the key.
+            {"keys": (key, other, number), "values": (COUNT,)},
+        ],
+    )
+    yield (
+        "keys of two types, and two values of one type",
+        {"keys": (key, number), "values": (one, two)},
+        [*_each("keys", (number, key), (third, number)), *_each("values", (two, one), (one, three), (three, one))],
+    )
+    yield (
+        "values of two types",
+        {"keys": (key,), "values": (two, double)},
+        [*keyed, *_each("values", (double, two), (three, double))],
+    )
+    yield "two keys alone", {"keys": (key, other), "values": ()}, _each("keys", (other, key), (key, third), (key,))
+
+
+def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
+    """Return the parts of a version that are no keys and values, and the changes of these that are asked about."""
+    checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
+    old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
+    old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
+    return old, [
+        {},
+        *_each("filter", f"amount >= {low + 1}", f"amount > {low}"),
+        *_each("sources", sources - 1, sources + 1, 12),
+        *_each("settings", {**settings, "shuffle partitions": 5}, {**settings, "state store": "RocksDB"}),
+        *_each("checkpoint", checkpoint),
+        *_each("table", table),
+        {"checkpoint": checkpoint, "table": table},
+        {"checkpoint": checkpoint, "filter": f"amount > {low}"},
+    ]
+
+
+def many_columns(parts: Version, size: int) -> Variant:
+    """Return a variant with the `parts` of `places`, and a version of `size` keys, 13 values and 112 sources."""
+    keys = tuple((f"column {number}", "string") for number in range(size))
+    values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
+    first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
+    last = (("max(amount)", "bigint", True), ("sum(price)", "double", True))
+    names = (("column", "string"), ("column", "int"))
+    changes: list[Changes] = [
+        {},
+        *_each("sources", 12, 2, 113),
+        *_each("keys", *((new, *keys[1:]) for new in names), *((*keys[:-1], new) for new in names)),
+        *_each("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
+        *_each("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
+    ]
+    old = {**parts, "sources": 112, "keys": keys, "values": values}
+    return variant("many columns", old=old, cases=tuple(with_every_sink(changes)))
+
+
+def _each(part: str, *values: object) -> list[Changes]:
+    """Return one change of a version for each value of this part."""
+    return [{part: value} for value in values]
+
+
+def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
+    """Return the cases for a kind of query: the `changes` of `places`, and its `own` ones.
+
+    Each change of the checkpoint is also combined with the first of its own changes.
+    """
+    begun = [{**change, **own[0]} for change in changes if "checkpoint" in change]
+    return with_every_sink([*changes, *own, *begun])
+
+
+def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
+    """Return these changes with every sink, and with a finished and an unfinished batch."""
+    return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
+
+
+def _public() -> Iterator[Variant]:
+    """Yield every kind of query with every change; the grader asks about other columns, and combines changes."""
+    old, changes = places(1, 2, SETTINGS)
+    for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
+        yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))
+    yield many_columns(old, 8)
+
 
 JUDGES = {
     "12b-review": by(
@@ -181,32 +327,11 @@ JUDGES = {
                 *(({"filter": "amount >= 10"}, sink, late) for sink in reversed(SINKS) for late in (False, True)),
                 ({"sources": 2}, KEYS, False),
                 ({"keys": SUMS["keys"], "values": SUMS["values"]}, KEYS, False),
+                ({}, NOTHING, False),
+                ({}, KEYS, True),
                 ({}, NOTHING, True),
             ),
         ),
-        variant(
-            "another checkpoint, another table",
-            old=COPY,
-            cases=(
-                *(({"checkpoint": "copy-2"}, sink, False) for sink in SINKS),
-                *(({"table": "orders-2"}, sink, False) for sink in SINKS),
-                *(({"checkpoint": "copy-2", "table": "orders-2"}, sink, False) for sink in SINKS),
-                ({"checkpoint": "copy-2", "filter": "amount >= 10"}, KEYS, False),
-            ),
-        ),
-        variant(
-            "a sum after a count",
-            old={**SUMS, "values": (COUNT,)},
-            cases=(({"values": SUMS["values"]}, KEYS, False), ({"values": (COUNT, COUNT)}, KEYS, False)),
-        ),
-        variant(
-            "several columns",
-            old={**SUMS, "keys": TWO, "values": (*SUMS["values"], COUNT)},
-            cases=(
-                ({"checkpoint": "sums-2", "table": "sums-2", "values": (COUNT,)}, NOTHING, False),
-                ({"keys": TWO[::-1]}, BATCHES, False),
-                ({"keys": (*TWO, ("amount", "bigint")), "values": (COUNT,)}, KEYS, False),
-            ),
-        ),
+        *_public(),
     )
 }

@@ -2,6 +2,7 @@
 # says: answer is ['wrong', 'drain']. It is ['ri
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
+    had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))
 
     def differ(columns, place):
         before, after = columns
@@ -10,21 +11,23 @@ def review(old, new, sink, unfinished):
     def start(checkpoint, table, unfinished):
         filtered = old["filter"] != new["filter"]
         if checkpoint != old["checkpoint"]:
-            refilled = sink == "keys" and not filtered and old["keys"] == new["keys"]
+            takes_all = (not new["keys"] and new["values"]) or (not filtered and new["sources"] >= old["sources"])
+            refilled = sink == "keys" and had_state == has_state and old["keys"] == new["keys"] and takes_all
             return "right" if table != old["table"] or refilled else "wrong"
         if old["sources"] != new["sources"] or differ(keys, 1) or differ(values, 1):
             return "refused"
         if any(column[2] and not old["values"][place][2] for place, column in enumerate(new["values"])):
             return "refused"
-        two_rules = filtered and (old["values"] or unfinished)
-        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules:
+        two_rules = filtered and (had_state or unfinished)
+        doubled = unfinished and sink == "nothing"
+        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
             return "wrong"
         return "right" if old["settings"] == new["settings"] else "ignored"
 
     planned, todo = start(new["checkpoint"], new["table"], unfinished), "backfill"
     if planned == "right":
         todo = "deploy"
-    elif start(new["checkpoint"], new["table"], unfinished=False) == "right":
+    elif start(new["checkpoint"], new["table"], unfinished=unfinished and sink == "nothing") == "right":
         todo = "drain"
     elif start(None, new["table"], unfinished) == "right":
         todo = "new checkpoint"

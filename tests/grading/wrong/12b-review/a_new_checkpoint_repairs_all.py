@@ -1,7 +1,8 @@
 # misconception: a new checkpoint is always enough
-# says: finished. The answer is ['ignored', 'new
+# says: er is ['ignored', 'new checkpoin
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
+    had_state = bool(old["keys"] or old["values"])
 
     def differ(columns, place):
         before, after = columns
@@ -15,15 +16,16 @@ def review(old, new, sink, unfinished):
             return "refused"
         if any(column[2] and not old["values"][place][2] for place, column in enumerate(new["values"])):
             return "refused"
-        two_rules = filtered and (old["values"] or (unfinished and sink != "batches"))
-        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules:
+        two_rules = filtered and (had_state or (unfinished and sink == "keys"))
+        doubled = unfinished and sink == "nothing"
+        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
             return "wrong"
         return "right" if old["settings"] == new["settings"] else "ignored"
 
     planned, todo = start(new["checkpoint"], new["table"], unfinished), "backfill"
     if planned == "right":
         todo = "deploy"
-    elif start(new["checkpoint"], new["table"], unfinished=False) == "right":
+    elif start(new["checkpoint"], new["table"], unfinished=unfinished and sink == "nothing") == "right":
         todo = "drain"
     elif start(None, new["table"], unfinished) == "right":
         todo = "new checkpoint"
