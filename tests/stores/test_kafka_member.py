@@ -1,6 +1,7 @@
 """What an experiment with consumer groups needs from a broker: its least session timeout, and a filled topic."""
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, errors
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
-from labkit.stores.kafka.member import BROKERS_LEAST_SESSION, fill, least_session
+from labkit.stores.kafka.member import BROKERS_LEAST_SESSION, Member, fill, least_session
 from labkit.stores.kafka.transaction import Coordinators
 
 NAME = "labkit-member-of-small-records"
@@ -61,6 +62,21 @@ def test_a_record_that_the_broker_refuses_is_an_error(
         with pytest.raises(JobFailed, match=r"Kafka refused the request .MessageSizeTooLargeError"):
             fill(kafka_address, small, values)
     assert sum(coordinators.ends(small).values()) >= 1
+
+
+def test_the_first_member_of_a_group_joins_once(kafka_address: str, small: str) -> None:
+    """A second join at once would refuse its commits, and sometimes never ends."""
+    fill(kafka_address, small, ["order 0"])
+    for number in range(4):
+        with closing(Member(kafka_address, small, f"{small}.{number}")) as member:
+            polls = 0
+            while not (records := member.poll()):
+                assert (polls := polls + 1) < 100
+            assert (records, member.generation) == ([0], 1)
+            time.sleep(0.2)  # in which a change of metadata would arrive
+            member.poll()
+            member.commit()
+            assert member.generation == 1
 
 
 def test_a_broker_that_does_not_answer_is_named() -> None:

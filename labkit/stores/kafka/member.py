@@ -29,6 +29,9 @@ class Member:
             bootstrap_servers=broker, group_id=group, auto_offset_reset="earliest", **settings
         )
         self._consumer.subscribe([topic])
+        # Otherwise the first poll joins before the topic's metadata has arrived, and so once more afterwards.
+        # Kafka refuses a commit in between, and sometimes kafka-python 3.0.12 never ends the second join.
+        self._consumer.topics()
 
     def poll(self) -> list[int]:
         """Return the offsets of the next records; an empty list if none came within 0.2 s."""
