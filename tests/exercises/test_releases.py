@@ -73,6 +73,11 @@ MOVED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("from values to keys", {"keys": (ITEM,), "values": (SUM, COUNT)}, {"keys": (ITEM, AMOUNT), "values": (COUNT,)}),
     ("another total of all", TOTAL, {"values": (MAX,)}),
     ("groups for a total of all", TOTAL, {"keys": (ITEM,)}),
+    ("a total of all for groups", {}, TOTAL),
+    ("no duplicates for a total of all", TOTAL, DISTINCT),
+    ("a total of all for no duplicates", DISTINCT, {"keys": (), "values": (SUM,)}),
+    ("a source less and a filter, new checkpoint", {"sources": 2}, {"sources": 1, **FILTER, "checkpoint": "other"}),
+    ("a source less and another table, a total", {**TOTAL, "sources": 2}, {"sources": 1, "table": "other"}),
     ("no duplicates by city", DISTINCT, {"keys": (CITY,)}),
     ("no duplicates by day", DISTINCT, {"keys": (DAY,)}),
     ("no duplicates, in another order", {"keys": (ITEM, CITY), "values": ()}, {"keys": (CITY, ITEM)}),
@@ -195,7 +200,7 @@ def test_spark_starts_every_release_as_the_review_says(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=1_500,
+        timeout=3_000,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

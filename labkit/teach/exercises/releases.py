@@ -1,6 +1,7 @@
 """The exercise of notebook 12b: the review of a release that starts from the checkpoint of the version before it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -201,23 +202,31 @@ def queries(
     )
     double, cities = (one[0], "double", True), (f"count({names[1]})", "bigint", False)
     plain: dict[str, Any] = {"keys": (), "values": ()}
-    keyed: list[Changes] = [plain, *_each("keys", (third,), ((key[0], "int"),), (number,), (key, third))]
+    keyed: list[Changes] = [plain, *_each("keys", (third,), ((key[0], "int"),), (number,), (key, third), ())]
     added = [*_each("values", (one,)), *({"keys": (key,), "values": values} for values in ((one,), (COUNT,), ()))]
     yield "no state", plain, added
-    yield "a total of all", {**plain, "values": (one,)}, [plain, *_each("values", (COUNT,), (two,)), {"keys": (key,)}]
+    yield (
+        "a total of all",
+        {**plain, "values": (one,)},
+        [plain, *_each("values", (COUNT,), (two,)), {"keys": (key,)}, {"keys": (key,), "values": ()}],
+    )
     yield (
         "one value",
         {"keys": (key,), "values": (one,)},
         [*keyed, *_each("values", (COUNT,), (two,), (double,), (one, COUNT), (double, COUNT), ())],
     )
     yield "a count", {"keys": (key,), "values": (COUNT,)}, [*keyed, *_each("values", (one,), (cities,), (COUNT, one))]
-    yield "no duplicates", {"keys": (key,), "values": ()}, [*keyed, *_each("values", (one,), (COUNT,))]
+    yield (
+        "no duplicates",
+        {"keys": (key,), "values": ()},
+        [*keyed, *_each("values", (one,), (COUNT,)), {"keys": (), "values": (one,)}],
+    )
     yield (
         "two keys, and a sum and a count",
         {"keys": (key, other), "values": (two, COUNT)},
         [
             plain,
-            *_each("keys", (other, key), (key, third), (third, other), (key,), (key, number), (key, other, third)),
+            *_each("keys", (other, key), (key, third), (third, other), (key,), (key, number), (key, other, third), ()),
             *_each("values", (COUNT, two), (two,), (COUNT, cities), (three, COUNT), (two, cities)),
             *_each("values", (two, (COUNT[0], "int", False)), ()),
             # As many columns of the same types in all; one moves from the values to the key.
@@ -280,10 +289,13 @@ def _each(part: str, *values: object) -> list[Changes]:
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
     """Return the cases for a kind of query: the `changes` of `places`, and its `own` ones.
 
-    Each change of the checkpoint is also combined with the first of its own changes.
+    Every two of the `changes` that concern different parts are also combined, the first for each part, and each change
+    of the checkpoint with the first of its own changes.
     """
+    first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
+    pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
     begun = [{**change, **own[0]} for change in changes if "checkpoint" in change]
-    return with_every_sink([*changes, *own, *begun])
+    return with_every_sink([*changes, *own, *pairs, *begun])
 
 
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
