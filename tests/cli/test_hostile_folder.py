@@ -235,9 +235,8 @@ with (scratch / "log").open("wb") as log, session_for_a_block("local[1]", scratc
 """
 
 
-@pytest.mark.parametrize(
-    ("profile", "fast"), [pytest.param("small", "zygote", marks=pytest.mark.slow), ("bulk", "archive")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("profile", "fast"), [("small", "zygote"), ("bulk", "archive")])
 @pytest.mark.usefixtures("java")
 def test_workers_of_spark_import_nothing_from_the_folder_of_their_driver(
     profile: str, fast: str, folder: Path, tmp_path: Path

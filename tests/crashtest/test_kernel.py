@@ -237,6 +237,7 @@ def reset():
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     ("text", "under"),

@@ -310,6 +310,7 @@ def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signa
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_test_that_is_stopped_reports_what_it_has_found() -> None:
     """The runs that had ended count, the rest is unknown, and nothing is exactly-once."""
     command = sample("right_one_transaction", "--out", "out", "--junit", "found.xml")
