@@ -210,6 +210,7 @@ def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monk
         ((after,), {"stop": "a", "longer": -1}, InvalidInput, "longer=-1 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": 60.5}, InvalidInput, "longer=60.5 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": math.nan}, InvalidInput, "longer=nan is not possible"),
+        ((after,), {"kill": "a", "longer": 5}, InvalidInput, "after a kill A never goes on"),
     ],
 )
 def test_a_call_that_cannot_be_gets_one_sentence(

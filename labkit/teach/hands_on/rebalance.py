@@ -81,6 +81,8 @@ def rebalance(
             f"lab.rebalance(): longer={longer:g} is not possible; write a number of seconds from 0 to {LONGEST:g}, "
             f"because all consumers together have {PATIENCE:g} s."
         )
+    if kill and longer:
+        raise InvalidInput("lab.rebalance(): after a kill A never goes on, so longer has no effect; leave it out.")
     sources = [_source(program) for program in programs]
     runs = [(source.name, None) for source in sources] if each is None else list(each.items())
     if len({name for name, _ in runs}) < len(runs):
