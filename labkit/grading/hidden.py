@@ -16,6 +16,7 @@ from labkit.sim.models.snapshot.state import ends
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
+from labkit.teach.exercises.fence import alike_as_floats
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
@@ -384,6 +385,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
         (2, large, 3, (large + 2,)),
         # Offsets that are equal as floating-point numbers.
         (2, 2**60 + 1, 2, (2**60, 2**60 + 1)),
+        *alike_as_floats(2**53 + 4 * c.randrange(1_000)),
     )
     yield v("long requests and large numbers", requests=requests)
 

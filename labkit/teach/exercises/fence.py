@@ -164,11 +164,24 @@ OLD = (
 )
 """Requests to the store of a topic with large offsets: its answer must not list what is before them."""
 
+
+def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Yield requests whose generations, or offsets, differ by one and are equal as floating-point numbers.
+
+    `even` is a multiple of 4 from 2**53 on, and below 2**54.
+    """
+    assert float(even) == float(even + 1)
+    yield even + 1, 5, even, (5,)
+    yield even, 5, even + 1, (5,)
+    yield 2, even + 1, 2, (even, even + 1)
+
+
 JUDGES = {
     "09c-fence": by(
         judge_admit,
         variant("two owners", topic=(0, 1, 2, 3), generations=(1, 2), batch=3),
         variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
         variant("a topic of many years", requests=OLD),
+        variant("a group of many generations", requests=tuple(alike_as_floats(2**53))),
     )
 }
