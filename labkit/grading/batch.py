@@ -30,6 +30,8 @@ from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.moved import now
 
 _TRIES = 2
+_ALONE = 3
+"""The number of a try that is made alone at the end, because the answers of an earlier one took too long."""
 
 Tell = Callable[[int, int, str], None]
 """A function that shows progress: it gets the numbers of finished and of all submissions, and the latest one's name."""
@@ -185,20 +187,30 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 def _deal(
     todo: Sequence[Submission], workers: Sequence[tuple["_WorkerProcess", tasks.Setting]], order: Order, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Distribute the submissions `todo` to `workers`, each with its setting; return the outcome of each."""
+    """Distribute the submissions `todo` to `workers`, each with its setting; return the outcome of each.
+
+    A submission whose answers took too long is graded once more at the end, when nothing else is graded, because other
+    submissions may have slowed it down. The second result counts.
+    """
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
     results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = queue.SimpleQueue()
     threads = [_WorkerThread(worker, setting, waiting, results) for worker, setting in workers]
     outcomes: list[tasks.SubmissionOutcome] = []
+    slow: list[Submission] = []
     try:
         for thread in threads:
             thread.start()
         while len(outcomes) < len(todo):
+            if len(outcomes) + len(slow) == len(todo):
+                waiting.put((slow.pop(), _ALONE))
             one, tries, outcome = results.get()
             if outcome.error is not None and tries < _TRIES:
                 waiting.put((one, tries + 1))
+                continue
+            if outcome.out_of_time and tries < _ALONE:
+                slow.append(one)
                 continue
             if outcome.error is not None:
                 outcome.graded = _write_failure(one, outcome.error, workers[0][1], order)

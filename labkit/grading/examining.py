@@ -39,6 +39,8 @@ class ExaminationResult:
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     limits_hit: list[str] = field(default_factory=list)
+    out_of_time: bool = False
+    """Whether an answer took too long, or was not reached in time, which a busy machine may have caused."""
     executed: str | None = None
 
 
@@ -159,6 +161,7 @@ class Examination:
         """
         _need_start(ended)
         self.result.limits_hit.append(ended.how)
+        self.result.out_of_time |= ended.how == "too long"
         cell = self._leave_out(ended, self.without)
         for exercise in left:
             if cell is None:
@@ -210,6 +213,7 @@ class Examination:
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)
+        self.result.out_of_time |= ended is None
         self._failed(
             exercise, "the judge could not ask it, because earlier code ended or broke the kernel", _SHOWN[how]
         )
@@ -236,6 +240,7 @@ class Examination:
         self.result.items[exercise.name] = item
         if "took too long" in item.shown:
             self.result.limits_hit.append(f"{exercise.name}: time")
+            self.result.out_of_time = True
 
 
 def _need_start(ended: RunEnd) -> None:

@@ -40,6 +40,8 @@ class SubmissionOutcome(msgspec.Struct):
     points: int = 0
     seconds: float = 0.0
     graded: bool = True
+    out_of_time: bool = False
+    """Whether the answers took too long, which a busy machine may have caused."""
     error: str | None = None
     """The reason why the worker could not write a record."""
 

@@ -21,7 +21,7 @@ from labkit import __version__
 from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
-from labkit.grading.examining import Examination, is_function, unattempted
+from labkit.grading.examining import Examination, ExaminationResult, is_function, unattempted
 from labkit.grading.explaining import explain
 from labkit.grading.marking import failed, hand_over, not_attempted, not_graded
 from labkit.grading.outputs import earlier
@@ -88,11 +88,14 @@ class Grader:
         before = earlier(path)
         record = new_record(submission, self.course, self.setting)
         kept = self._kept(record, before)
+        out_of_time = False
         try:
-            executed = self._examine(submission, record, kept)
-            if executed is not None:
+            examined = self._examine(submission, record, kept)
+            if examined is not None:
+                out_of_time = examined.out_of_time
+            if examined is not None and examined.executed is not None:
                 record.executed = f"{name}.ipynb"
-                durable.replace(self.out / "executed" / record.executed, executed)
+                durable.replace(self.out / "executed" / record.executed, examined.executed)
         except Exception as error:  # noqa: BLE001 - the batch continues after any error
             self._close_sandboxes()
             why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
@@ -100,7 +103,7 @@ class Grader:
         settle(record, before, self.setting.exercises)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, path)
-        return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
+        return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded(), out_of_time)
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
         """Return, by exercise, the results in `before` that stay valid if only some exercises are graded again."""
@@ -111,10 +114,12 @@ class Grader:
         record.digest, record.executed = before.digest, before.executed
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
-    def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
+    def _examine(
+        self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
+    ) -> ExaminationResult | None:
         """Execute and judge a submission; write the results into `record`, and those in `kept` unchanged.
 
-        Returns the executed notebook, or None if nothing was executed.
+        Returns what the examination found, or None if the submission cannot be executed.
         """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -153,7 +158,7 @@ class Grader:
         for item in record.items:
             item.shown, item.error = (without_paths(words, self._private) for words in (item.shown, item.error))
             item.written = None if item.written is None else without_paths(item.written, self._private)
-        return examined.executed
+        return examined
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
         if exercise.name not in self._hidden:

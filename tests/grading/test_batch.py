@@ -12,7 +12,7 @@ from labkit.grading import records
 from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
-from labkit.grading.order import Order
+from labkit.grading.order import Order, Patience
 
 
 def grade(folder: Path, **more: object) -> object:
@@ -41,6 +41,40 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     assert head.startswith("student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,")
     assert head.endswith(",handed in,in roster,group,not settled")
     assert rows == ["ada,2,2,2,,6,no,ada,,,yes,,,", "bob,0,2,2,,4,no,bob,,,yes,,,", "eve,2,2,2,,6,no,eve,,,yes,,,"]
+
+
+SLOW_ONCE = """
+def double(number):
+    import pathlib, time
+    if not pathlib.Path({file!r}).exists():
+        pathlib.Path({file!r}).touch()
+        time.sleep(60)
+    return 2 * number
+"""
+"""Waits longer than any limit in the first run, as on a busy machine; the file survives it without isolation."""
+
+
+@pytest.mark.slow
+def test_an_answer_that_took_too_long_is_graded_once_more_when_all_others_have_ended(tmp_path: Path) -> None:
+    once, ever = SLOW_ONCE.format(file=str(tmp_path / "seen")), "def double(number):\n    while True:\n        pass"
+    for student, double in (("ada", once), ("bob", ever), ("eve", submitted.RIGHT["01-double"])):
+        submitted.hand_in(tmp_path / "in", student, submitted.answers(double=double))
+    order = Order(
+        [tmp_path / "in"],
+        tmp_path / "out",
+        submitted.COURSE,
+        workers=1,
+        isolation="plain",
+        trust=True,
+        patience=Patience(call_seconds=2),
+    )
+    ended = []
+    run(order, lambda _number, _of, name: ended.append(name.partition("--")[0]))
+    assert ended[0] == "eve"
+    assert sorted(ended) == ["ada", "bob", "eve"]
+    assert {student: records.total([record(tmp_path, student)]) for student in ended} == {"ada": 6, "bob": 4, "eve": 6}
+    assert record(tmp_path, "ada").limits_hit == []
+    assert record(tmp_path, "bob").limits_hit == ["01-double: time"]
 
 
 @pytest.mark.slow
