@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
+from labkit.teach.exercises.changes import words_alike
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
 from labkit.teach.exercises.fence import alike_as_floats
@@ -582,6 +583,12 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     letter = c.pick(*"abcde")
     glued = "-".join([letter] * 11 + [f"{letter}1"])
     yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
+    # Rows of words that are not among the counted ones, but nearly.
+    first, second = c.sample(("hello", "world", "stream", "spark", "flink", "table"), 2)
+    alike = (first, first.upper(), f"{first} {second}", f"{first}{second}" * 3, c.choice(COMPOSED))
+    for number, word in enumerate(alike):
+        others = (*words_alike(word), *(each for each in COMPOSED if word in COMPOSED and each != word))
+        yield _assembled({"words": "hello"}, f"words alike {number}", input=word, others=others, counts=(1,), rows=2)
 
 
 def _prices(c: Chance) -> Iterator[Variant]:

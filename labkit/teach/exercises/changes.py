@@ -19,6 +19,7 @@ from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch, trace_to
 from labkit.teach.exercises.searching import MAX_STATES, Cases
+from labkit.teach.exercises.sinks import COMPOSED
 
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
@@ -261,6 +262,17 @@ THREE: dict[str, object] = {**QUIET, "words": "hello-hello-hello"}
 UPSERT: dict[str, object] = {"encoding": "upsert"}
 ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "counts": (1, 11), "rows": 1}
 
+
+def words_alike(word: str) -> tuple[str, ...]:
+    """Return other words that an answer may confuse with `word`: another case, a blank more, the end cut off or longer.
+
+    If the word itself has a blank, they are also without it and with two.
+    """
+    others = (word.capitalize(), word.title(), word.upper(), word.lower(), f"{word} ", f" {word}", f"{word}s")
+    inside = (word[:-1], word[:8], word.replace(" ", ""), word.replace(" ", "  "))
+    return tuple(other for other in dict.fromkeys((*others, *inside)) if other != word)
+
+
 JUDGES = {
     "10-messages": by(
         MESSAGES.judge,
@@ -295,6 +307,21 @@ JUDGES = {
             ),
         ),
         variant("a word that ends in a digit", assembled=(("any row, eleven words", QUIET, ELEVEN),)),
+        variant(
+            "words alike",
+            assembled=(
+                (
+                    "one word, or one like it",
+                    QUIET,
+                    {"input": "hello", "others": words_alike("hello"), "counts": (1,), "rows": 1},
+                ),
+                (
+                    "one word, or the same composed in another way",
+                    QUIET,
+                    {"input": COMPOSED[0], "others": COMPOSED[1:], "counts": (1,), "rows": 1},
+                ),
+            ),
+        ),
         variant("a count of 0", assembled=(("any row", QUIET, {"others": ("hi",), "counts": (0, 1), "rows": 1}),)),
     ),
 }
