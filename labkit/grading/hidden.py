@@ -446,8 +446,8 @@ def _runner(c: Chance) -> Iterator[Variant]:
     yield v("a pause without keys", steps=(c.pick(*names),), keeps=0, losses=1, crashes=1, stalls=1, downtimes=still)
     far = c.randrange(20, 90)
     yield v("a new version far into a run", firsts=(far,), steps=(one, two), then=(one, three), crashes=1)
-    for probe in (("order of May", "pack", 73), ("week", "a note for the customer", 208)):
-        yield v("parts that run into one another", probe=probe)
+    words = ("week", "pack", "note", "claim", "refund")
+    yield v("parts that run into one another", probe=(*c.sample(words, 2), c.randrange(1_000, 9_990)))
 
 
 def _relay(c: Chance) -> Iterator[Variant]:

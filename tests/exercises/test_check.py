@@ -1,7 +1,9 @@
 """What a learner calls: check, hint, progress, reset; and how an answer is read where it was written."""
 
+import contextlib
 import json
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -223,17 +225,44 @@ def test_a_function_that_does_not_end_is_stopped(monkeypatch):
 def test_a_function_that_fills_the_memory_is_stopped(monkeypatch):
     """Without the limit it would need 8 GB, in a call that no signal interrupts."""
     monkeypatch.setattr(namespaces, "ROOM", 64 * 1024**2)
+    monkeypatch.setattr(namespaces, "SECONDS", 60.0)  # on a busy machine, the memory fills slowly
     before = resource.getrlimit(resource.RLIMIT_AS)
     lists = InNotebook("f", {"f": lambda number: set(range(number)) and 1})
-    with pytest.raises(AnswerFailed, match=r"f\(100000000\) raised MemoryError\.$"):
+    with pytest.raises(AnswerFailed, match=r"f\(100000000\) raised MemoryError; .*labkit's own limit .* 1 GB "):
         lists.call(10**8)
+    # The large number is after those that a message shows.
+    with pytest.raises(AnswerFailed, match=r"f\(\[1000000, .*\.\.\.\) raised MemoryError; "):
+        InNotebook("f", {"f": lambda numbers: set(range(numbers[-1])) and 1}).call([*range(10**6, 10**6 + 30), 10**8])
     assert lists.call(10) == 1
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_no_alarm_can_come_while_the_limit_of_memory_ends(monkeypatch):
+    left = []
+
+    @contextlib.contextmanager
+    def limit():
+        yield
+        left.append(signal.getitimer(signal.ITIMER_REAL)[0])
+
+    monkeypatch.setattr(namespaces, "memory_limit", limit)
+    during = InNotebook("f", {"f": lambda _number: signal.getitimer(signal.ITIMER_REAL)[0] > 0})
+    assert during.call(10**8) is True
+    assert left == [0]
+
+
+@pytest.mark.parametrize(("body", "shown"), [("1 / 0", "Odd"), ("'x' * 999", f"Odd: {'x' * 295}")])
+def test_the_message_of_an_error_is_cut_and_is_empty_if_it_fails_itself(body: str, shown: str):
+    names = run(f"class Odd(Exception):\n    def __str__(self):\n        return {body}\ndef f():\n    raise Odd\n")
+    with pytest.raises(AnswerFailed) as raised:
+        InNotebook("f", names).call()
+    assert str(raised.value) == f"f() raised {shown}."
 
 
 @LIMITED
 def test_a_fence_that_lists_all_stored_offsets_fails_the_check(monkeypatch):
     monkeypatch.setattr(namespaces, "ROOM", 64 * 1024**2)
+    monkeypatch.setattr(namespaces, "SECONDS", 60.0)  # on a busy machine, the memory fills slowly
     names = run(
         "def admit(newest, following, generation, offsets):\n"
         "    if generation < newest:\n"
@@ -245,7 +274,7 @@ def test_a_fence_that_lists_all_stored_offsets_fails_the_check(monkeypatch):
     found = checking.judged(EXERCISES["09c-fence"], names)
     assert found is not None
     assert [each.passed for each in found] == [True, True, False]
-    assert "raised MemoryError." in found[-1].message
+    assert "raised MemoryError; " in found[-1].message
 
 
 @pytest.mark.parametrize("body", ["raise NotImplementedError", "return ..."])

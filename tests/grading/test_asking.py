@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from labkit.core.errors import MissingSolution
+from labkit.grading import explaining
 from labkit.grading.asking import RemoteAnswer
 from labkit.grading.marking import _in_words, mark
 from labkit.grading.order import Patience
@@ -344,6 +345,15 @@ def test_points_come_only_with_every_variant(ask: Callable[..., RemoteAnswer]) -
     item = mark(one, ask(last_is_wrong), VARIANTS[1:])
     assert (item.points, item.status, item.public, item.hidden) == (0, "wrong", (1, 1), (2, 3))
     assert item.reason == "It is not one."
+
+
+def test_an_error_that_the_second_public_variant_causes_is_explained(ask: Callable[..., RemoteAnswer]) -> None:
+    def fails_for_one(connection: socket.socket, question: bytes) -> None:
+        failed = b'{"failed": "x raised KeyError: 1", "kind": "KeyError"}'
+        send(connection, failed if b"1" in question else b'{"plain": 1}')
+
+    error = explaining._first_error(exercise(judged_by_value, *VARIANTS[:3]), ask(fails_for_one))
+    assert error == "x raised KeyError: 1"
 
 
 def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[..., RemoteAnswer]) -> None:

@@ -25,6 +25,8 @@ DEEPEST = 20
 """The largest depth to which lists and dicts may be nested in an answer."""
 MOST_CHARACTERS = 60_000
 """The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
+MOST_OF_ERROR = 300
+"""The largest number of characters that a message shows of an error of a learner's code."""
 _SURELY_SMALL = 2_000
 """A count of values and characters that always fits into `MOST_CHARACTERS`: each takes at most 28 characters."""
 _SMALL = 90
@@ -84,6 +86,18 @@ def listed(value: object) -> object:
     if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
         return list(islice(value, MOST_CHARACTERS + 1))
     return value
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the message of an error of a learner's code, cut to `MOST_OF_ERROR` characters.
+
+    The message is empty if the error's own `__str__` fails.
+    """
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  # whatever the learner's method raises
+        message = ""
+    return f"{type(error).__name__}: {message}".removesuffix(": ")[:MOST_OF_ERROR]
 
 
 def truth(value: Plain) -> bool | None:

@@ -20,7 +20,7 @@ from typing import Any
 from labkit.core.errors import MissingSolution
 from labkit.host.browser import IN_BROWSER
 from labkit.teach.exercises.asking import shown
-from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, listed, plain
+from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, error_text, listed, plain
 from labkit.teach.exercises.steps import step
 
 SECONDS = 5.0
@@ -28,6 +28,7 @@ SECONDS = 5.0
 ROOM = 1024**3
 """The bytes that one call of a learner's function with a large number may add to the memory of its process."""
 _LARGE = re.compile(r"\d{8}")
+_OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use only 1 GB of memory more than before it"
 
 
 class InNotebook:
@@ -56,8 +57,10 @@ class InNotebook:
 
     def call(self, *arguments: Plain) -> Plain:
         question = f"{self.name}({', '.join(map(shown, arguments))})"
-        copies = _copied(arguments)
-        return self._kept(["call", *arguments], self._called(question, lambda function: function(*copies)))
+        text = json.dumps(arguments)
+        copies, is_large = json.loads(text), _LARGE.search(text) is not None
+        reply = self._called(question, lambda function: function(*copies), is_large=is_large)
+        return self._kept(["call", *arguments], reply)
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Do nothing, because announcing calls only helps for a function in another process."""
@@ -73,7 +76,7 @@ class InNotebook:
         self.replies.setdefault(json.dumps(question), (question, reply))
         return reply
 
-    def _called(self, call_text: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
+    def _called(self, call_text: str, use: Callable[[Callable[..., Any]], Any], *, is_large: bool = False) -> Plain:
         function = self.namespace.get(self.name, ...)
         if function is ...:
             raise MissingSolution(f"{self.name} is not defined.")
@@ -81,7 +84,8 @@ class InNotebook:
             raise AnswerFailed(f"{self.name} must be a function, but it is {shown(function)}.")
         process = os.getpid()
         try:
-            with time_limit(), memory_limit() if _LARGE.search(call_text) else nullcontext():
+            # The alarm ends before the limit of memory does, so that it cannot interrupt the lifting of this limit.
+            with memory_limit() if is_large else nullcontext(), time_limit():
                 answer = listed(use(function))
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(f"{self.name} is not written yet.") from None
@@ -89,7 +93,8 @@ class InNotebook:
             raise AnswerFailed(f"{call_text} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
-            raise AnswerFailed(f"{call_text} raised {_error_text(error)}.") from None
+            limit = _OWN_LIMIT if is_large and isinstance(error, MemoryError) and can_limit_memory() else ""
+            raise AnswerFailed(f"{call_text} raised {error_text(error)}{limit}.") from None
         finally:
             if os.getpid() != process:  # a copy of this notebook that the answer forked
                 os._exit(0)
@@ -111,11 +116,7 @@ def _read(source_name: str, value: object) -> Plain:
     except MissingSolution:
         raise
     except Exception as error:  # of a learner's own type, which reads its value
-        raise AnswerFailed(f"{source_name} raised {_error_text(error)}.") from None
-
-
-def _error_text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error)[:200]}".removesuffix(": ")
+        raise AnswerFailed(f"{source_name} raised {error_text(error)}.") from None
 
 
 class TooLong(BaseException):
@@ -125,14 +126,21 @@ class TooLong(BaseException):
     """
 
 
+def can_limit_memory() -> bool:
+    """Return whether `memory_limit` has an effect here: on Linux, in the main thread."""
+    return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
+
+
 @contextmanager
 def memory_limit() -> Iterator[None]:
     """Let the block raise `MemoryError` before this process has `ROOM` more bytes of memory than now.
 
     Without this limit, a function that lists all numbers below a large one fills the machine's memory, and no time
-    limit can end that, because Python handles no signal in the meantime. Works only on Linux and in the main thread.
+    limit can end that, because Python handles no signal in the meantime. Works only on Linux and in the main thread
+    (see `can_limit_memory`). A process that the block starts inherits the limit and keeps it for life, also after the
+    block; so start no server there.
     """
-    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+    if not can_limit_memory():
         yield
         return
     import resource

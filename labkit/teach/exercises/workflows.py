@@ -18,6 +18,24 @@ NAMES = ("charge", "mail")
 RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
 
 
+BETWEEN = ("-", "_", ":", "/", "|", ".", ",", "#", " ", "\n", "")
+"""The texts that join the parts of most keys."""
+RARELY_BETWEEN = (
+    *(";", "=", "+", "@", "&", "~", "*", "\t", "\0", "\x1f", "::", "--", "__", "//", ", ", ": ", " - ", " / ", " | "),
+    *("->", "-step-", "_step_", ":step:", "/step/", " step ", "  ", "%20"),
+)
+LONG = (70, 1_000)
+"""The lengths of texts at whose ends names differ; keys are often cut to fewer characters."""
+
+
+class Step(NamedTuple):
+    """A step of a run; the name of the run and the step's number identify it."""
+
+    run: str
+    name: str
+    number: int
+
+
 class Entry(NamedTuple):
     """An entry of the journal: a step was started, or its result was noted."""
 
@@ -92,9 +110,8 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     `results` of the steps; `runs`, the names of runs that share a receiver; `firsts`, the numbers of the first step,
     each tested with every run; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
     key; `crashes`, `losses` and `stalls`, the largest numbers of kills, of lost answers and of waits in the middle of a
-    process; and `downtimes`, the hours that may pass until a restart or in such a wait. With `probe`, the name of a
-    run, the name of a step and its number, the runs are those whose keys would be equal if the learner's function only
-    joins the parts of a key (see `_colliding`).
+    process; and `downtimes`, the hours that may pass until a restart or in such a wait. With `probe`, a run, the name
+    of a step and its number, only the keys of steps are compared that differ in little (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
@@ -109,6 +126,9 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     keys: dict[str, tuple[str, int]] = {}
     states = 0
     try:
+        if "probe" in parameters:
+            states += _probed(ask, Step(*parameters["probe"]), keys)
+            return steady(ask, f"All of {states:,} keys were right")
         for name, first in product(parameters.get("runs", ("run 7",)), parameters.get("firsts", (0,))):
             workflow = Workflow(
                 name,
@@ -118,11 +138,7 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
                 parameters.get("keeps", 24),
                 parameters.get("downtimes", (1,)),
             )
-            if "probe" not in parameters:
-                states += _search(ask, workflow, begin, keys)
-                continue
-            for run, number, step in _colliding(ask, *parameters["probe"]):
-                states += _search(ask, workflow._replace(run=run, first=number, versions=[[step]]), begin, keys)
+            states += _search(ask, workflow, begin, keys)
     except Unusable as error:
         return unusable(ask.name, error)
     except Wrong as wrong:
@@ -203,34 +219,94 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
         yield run._replace(now=run.now + hours, stalls=run.stalls - 1, story=(*run.story, f"{hours} h without action"))
 
 
-def _colliding(ask: Asker, run: str, name: str, number: int) -> Iterator[tuple[str, int, str]]:
-    """Yield run, number and name of steps, two of which have one key if a key is its parts with fixed texts between.
+def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
+    """Compare the keys of steps that a careless key confuses, and return their number. Raises `Wrong` for equal keys.
 
-    The key of one step, for which this function asks, shows the order of its parts and these texts. For example, if
-    keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have the same ones.
+    The words of `probe` should be small letters alone: these are the same after most changes of a text.
     """
-    yield run, number, name
-    step: dict[str, Plain] = {"run": run, "number": number, "name": name, "keeps": 24}
-    action = ask(step, [[number, name, "started", 0]], ["start"], [], 0)
-    key = action[1] if type(action) is list and len(action) == 2 and action[0] == "send" else ""
-    if type(key) is not str or run not in key or name not in key:
-        return  # wrong, or not joined
+    key = _first_key(ask, probe, keys)
+    steps = [*_joined_as(key, probe), *_joined(probe.run, probe.number), *_runs_alike(probe)]
+    for step in ask.announced(steps, _question):
+        _first_key(ask, step, keys)
+    return 1 + len(steps)
+
+
+def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
+    """Return the arguments by which a learner's function is asked to send a message for the first time, at hour 0."""
+    about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
+    return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
+
+
+def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
+    """Return the key of a step's first message. Raises `Wrong` if another step has it, or for another action."""
+    workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
+    entry = Entry(step.number, step.name, "started", 0)
+    run = Run(journal=(entry,), here=("start",), is_fresh=True, story=("its start",))
+    action, reply = _action(ask, workflow, run, step.number)
+    asked = Asked(step.number, step.name, reply)
+    _check(workflow, run, asked, action)
+    key = str(action[1])  # no other action than `send` passes this check
+    _receive(workflow, run, asked, key, keys)
+    return key
+
+
+def _joined_as(key: str, step: Step) -> Iterator[Step]:
+    """Yield two steps with one key if every key is its parts with the same texts between as in this step's key.
+
+    For example, if keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have
+    the same ones. Yields nothing if the key does not show run and name, for example because it is a hash.
+    """
+    run, name, number = step
+    if run not in key or name not in key:
+        return
     one, other = sorted((run, name), key=key.index)
     between = key[key.index(one) + len(one) : key.index(other)]
     left, digits, right = between.partition(str(number))
     if digits:
-        pair = (one, 0, f"{one}{left}1{right}{other}"), (f"{one}{left}0{right}{one}", 1, other)
+        pair = (one, number, f"{one}{left}{number + 1}{right}{other}"), (f"{one}{between}{one}", number + 1, other)
     else:
-        pair = (one, 0, f"{one}{between}{other}"), (f"{one}{between}{one}", 0, other)
+        pair = (one, number, f"{one}{between}{other}"), (f"{one}{between}{one}", number, other)
     for first, each, second in pair:
-        yield (first, each, second) if one == run else (second, each, first)
-    yield from ((run, 1, f"{name}1"), (run, 1, f"1{name}"), (run, 11, name))
+        yield Step(first, second, each) if one == run else Step(second, first, each)
+
+
+def _joined(word: str, number: int) -> Iterator[Step]:
+    """Yield pairs of steps with one key if a key is made of its parts, in any order, with a usual text between them.
+
+    A hash of such a text does not show its parts. So this function tries `BETWEEN` and `RARELY_BETWEEN`. The number has
+    several digits, so that it stays the same if it is written with leading zeros.
+    """
+    # The digits of a number go on in a run, or in a name.
+    yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
+    yield from (Step(word, word, int(f"{number}1")), Step(f"1{word}", word, number), Step(word, f"1{word}", number))
+    # Run and name are next to one another. Both are built of one word, so either may come first.
+    for text in BETWEEN + RARELY_BETWEEN:
+        yield Step(word, f"{word}{text}{word}", number)
+        yield Step(f"{word}{text}{word}", word, number)
+    # The number is between them.
+    for left, right in (*product(BETWEEN, repeat=2), *zip(RARELY_BETWEEN, RARELY_BETWEEN, strict=True)):
+        yield Step(word, f"{word}{left}{number + 1}{right}{word}", number)
+        yield Step(f"{word}{left}{number}{right}{word}", word, number + 1)
+
+
+def _runs_alike(step: Step) -> Iterator[Step]:
+    """Yield the same step of runs that are equal if a key cuts, cleans, simplifies or only counts a run's name."""
+    word = step.run
+    runs = [f"{word}{text}a" for text in BETWEEN + RARELY_BETWEEN]
+    runs += [word, f"{word} ", f"{word} a ", f" {word} a", f"{word} a\n", f"{word} A", f"{word.title()} a"]
+    runs += [f"{word} b", f"b {word} a", f"{word} 7", f"{word} 07", f"{word} b7", f"b {word} 7"]
+    # Letters of one normal form, or none of ASCII; and letters with the same sum or the same Adler-32.
+    runs += [f"{word} {text}" for text in ("\xe9", "e\u0301", "\xe8", "e", "ss", "\xdf", "cdc", "dcc", "dbd")]
+    for length in LONG:
+        long = (word * length)[:length]
+        runs += [f"{long}a", f"{long}b", f"a{long}", f"b{long}", f"{long}a{long}", f"{long}b{long}"]
+    yield from (step._replace(run=run) for run in dict.fromkeys(runs))
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
     """Return the engine's next action, and the call with its answer as text."""
     name = workflow.versions[run.version][run.place]
-    step: dict[str, Plain] = {"run": workflow.run, "number": number, "name": name, "keeps": workflow.keeps}
+    step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
     journal: list[Plain] = [list(entry) for entry in run.journal]
     arguments: tuple[Plain, ...] = (step, journal, list(run.here), list(run.reply), run.now)
     value = ask(*arguments)
@@ -346,7 +422,7 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
     before = keys.setdefault(key, (workflow.run, number))
     if before != (workflow.run, number):
         raise Wrong(
-            f"{reply}, and step {before[1]} of {before[0]!r} has the same key.",
+            f"{reply}, and step {before[1]} of {shown(before[0])} has the same key.",
             "The receiver takes the second message for a repetition of the first one, and drops it.",
             "Two different messages have one key: the receiver drops the second.",
         )
@@ -389,6 +465,6 @@ JUDGES = {
         variant("two runs of many mails", runs=("run 1", "run 11"), steps=("mail",) * 12),
         variant("a step that starts hours after the run", keeps=12, crashes=2, downtimes=(9, 3)),
         variant("a process that stands still", steps=("mail",), hour=3, losses=1, crashes=1, stalls=1, downtimes=STILL),
-        variant("runs and names of any text", probe=("run a", "mail", 40)),
+        variant("runs and names of any text", probe=("order", "mail", 1_040)),
     )
 }

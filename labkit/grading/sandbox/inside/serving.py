@@ -17,7 +17,7 @@ from typing import Any
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.teach.exercises.contract import NotPlain, listed, plain
+from labkit.teach.exercises.contract import NotPlain, error_text, listed, plain
 from labkit.teach.exercises.steps import step
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
@@ -28,7 +28,6 @@ KEEP = (
 )
 """The source of a cell that keeps an answer whose name a later cell rebinds; `format` inserts the name."""
 MOST_QUESTION = 1 << 20
-_MOST_REASON = 300
 
 connections: list[tuple[str, socket.socket]] = []
 """For each exercise the Python name of its answer and the connection for the grader's questions about it.
@@ -131,12 +130,4 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
     except BaseException as error:  # every error of the learner's code is an answer, also SystemExit
-        return {"failed": f"{name} raised {_error_text(error)}", "kind": type(error).__name__[:60]}
-
-
-def _error_text(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except Exception:  # its own __str__ fails
-        text = ""
-    return f"{type(error).__name__}: {text}".removesuffix(": ")[:_MOST_REASON]
+        return {"failed": f"{name} raised {error_text(error)}", "kind": type(error).__name__[:60]}

@@ -1,5 +1,5 @@
 # misconception: a hyphen keeps a run and a name apart
-# says: answered ['send', 'run a-run a-mail-0']
+# says: answered ['send', 'order-order-mail-1040']
 def next_action(step, journal, here, reply, now):
     entries = [entry for entry in journal if entry[0] == step["number"]]
     if any(entry[1] != step["name"] for entry in entries):

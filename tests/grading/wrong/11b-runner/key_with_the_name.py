@@ -1,5 +1,5 @@
 # misconception: run, name and number, one after the other, are a key
-# says: answered ['send', 'run arun amail0']
+# says: answered ['send', 'orderordermail1040']
 def next_action(step, journal, here, reply, now):
     entries = [entry for entry in journal if entry[0] == step["number"]]
     if any(entry[1] != step["name"] for entry in entries):
