@@ -3,13 +3,15 @@
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, errors
+from kafka import KafkaAdminClient, KafkaConsumer, errors
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.stores.kafka import transaction
 from labkit.stores.kafka.member import BROKERS_LEAST_SESSION, Member, fill, least_session
 from labkit.stores.kafka.transaction import Coordinators
 
@@ -65,18 +67,58 @@ def test_a_record_that_the_broker_refuses_is_an_error(
 
 
 def test_the_first_member_of_a_group_joins_once(kafka_address: str, small: str) -> None:
-    """A second join at once would refuse its commits, and sometimes never ends."""
+    """Otherwise a second join, when the topic's metadata has arrived, would refuse its commits."""
     fill(kafka_address, small, ["order 0"])
     for number in range(4):
         with closing(Member(kafka_address, small, f"{small}.{number}")) as member:
-            polls = 0
-            while not (records := member.poll()):
-                assert (polls := polls + 1) < 100
-            assert (records, member.generation) == ([0], 1)
+            assert (polled(member), member.generation) == ([0], 1)
             time.sleep(0.2)  # in which a change of metadata would arrive
             member.poll()
             member.commit()
             assert member.generation == 1
+
+
+def test_a_member_whose_join_takes_longer_than_a_poll_joins_once(
+    kafka_address: str, small: str, coordinators: Coordinators
+) -> None:
+    """The broker holds the second member's join until the first one has left, so that a short poll would end before."""
+    fill(kafka_address, small, ["order 0"])
+    with closing(Member(kafka_address, small, small, enable_auto_commit=False)) as first:
+        assert (polled(first), first.generation) == ([0], 1)
+        with closing(Member(kafka_address, small, small, enable_auto_commit=False)) as second:
+            with ThreadPoolExecutor(1) as pool:
+                records = pool.submit(polled, second, pause=2)
+                deadline = time.monotonic() + 60
+                while coordinators.admin.describe_groups([small])[small]["group_state"] != "PreparingRebalance":
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
+                time.sleep(0.5)  # longer than the limit of a poll for records
+                first.close()
+                assert (records.result(), second.generation) == ([0], 2)
+            second.commit()
+
+
+def polled(member: Member, pause: float = 0) -> list[int]:
+    """The offsets of the next records, with a pause in seconds between two polls."""
+    deadline = time.monotonic() + 120
+    while not (records := member.poll()):
+        assert time.monotonic() < deadline
+        time.sleep(pause)
+    return records
+
+
+def test_a_member_of_a_topic_without_its_partition_is_closed(
+    kafka_address: str, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    close = KafkaConsumer.close
+    monkeypatch.setattr(
+        KafkaConsumer, "close", lambda consumer, **how: (closed.append(consumer), close(consumer, **how))
+    )
+    monkeypatch.setattr(transaction, "PATIENCE", 0.5)
+    with pytest.raises(errors.KafkaTimeoutError, match=f"no partition 0 of the topic {small}.none within"):
+        Member(kafka_address, f"{small}.none", small, allow_auto_create_topics=False)
+    assert len(closed) == 1
 
 
 def test_a_broker_that_does_not_answer_is_named() -> None:

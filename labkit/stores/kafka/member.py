@@ -1,14 +1,14 @@
 """Be a member of a Kafka consumer group whose topic has one partition, and prepare such a topic for an experiment."""
 
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from labkit.stores.kafka.reader import PARTITION
-from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, hang_up, probe
+from labkit.stores.kafka.transaction import DELIVERY, Coordinators, await_metadata, explained, hang_up, join, probe
 
 ANSWER = 10_000
 """The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
@@ -20,7 +20,8 @@ BROKERS_LEAST_SESSION = 6_000
 class Member:
     """A consumer that has subscribed to a topic as a member of a group.
 
-    `settings` are those of kafka-python's `KafkaConsumer`.
+    `settings` are those of kafka-python's `KafkaConsumer`. Raises `KafkaTimeoutError` if the topic's partition does not
+    become known.
     """
 
     def __init__(self, broker: str, topic: str, group: str, **settings: Any) -> None:
@@ -28,13 +29,19 @@ class Member:
         self._consumer: Any = KafkaConsumer(
             bootstrap_servers=broker, group_id=group, auto_offset_reset="earliest", **settings
         )
-        self._consumer.subscribe([topic])
-        # Otherwise the first poll joins before the topic's metadata has arrived, and so once more afterwards.
-        # Kafka refuses a commit in between, and sometimes kafka-python 3.0.12 never ends the second join.
-        self._consumer.topics()
+        with ExitStack() as failed:
+            failed.callback(self.close)
+            self._consumer.subscribe([topic])
+            await_metadata(self._consumer, self._partition)
+            failed.pop_all()
 
     def poll(self) -> list[int]:
-        """Return the offsets of the next records; an empty list if none came within 0.2 s."""
+        """Return the offsets of the next records; an empty list if none came within 0.2 s.
+
+        Before, a consumer that is no member of its group joins it, which may take as long as a rebalance.
+        """
+        if not join(self._consumer):
+            return []
         found = self._consumer.poll(timeout_ms=200)
         return [record.offset for records in found.values() for record in records]
 

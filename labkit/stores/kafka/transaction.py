@@ -17,7 +17,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
@@ -141,6 +141,37 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
     writer._sender.wakeup()  # noqa: SLF001 - no public name
     if not result.wait(timeout_ms=PATIENCE * 1000):
         raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
+
+
+def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
+    """Wait until a subscribed consumer knows this partition of its topic, with which it may join its group.
+
+    Otherwise its first poll joins without the partition, and so once more when the metadata has arrived; Kafka refuses
+    a commit in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
+    """
+    check_version()
+    deadline = time.monotonic() + PATIENCE
+    # A joining consumer compares this snapshot with the one after its join.
+    while partition.partition not in reader._coordinator._metadata_snapshot.get(  # noqa: SLF001 - no public name
+        partition.topic, ()
+    ):
+        if time.monotonic() > deadline:
+            raise errors.KafkaTimeoutError(
+                f"the broker named no partition {partition.partition} of the topic {partition.topic} within "
+                f"{PATIENCE:.0f} s"
+            )
+        # An answer that was under way at the subscription clears the client's own request.
+        reader._cluster.request_update()  # noqa: SLF001 - no public name
+        time.sleep(_PAUSE)
+
+
+def join(reader: KafkaConsumer) -> bool:
+    """Wait until a subscribed consumer is a member of its group, at most `PATIENCE` seconds; return whether it is.
+
+    The client's public `poll` fetches, too, and so needs a short limit. If that ends while the group rebalances, and
+    the join succeeds before the next call, kafka-python 3.0.12 forgets the join and joins once more.
+    """
+    return bool(reader._coordinator.poll(timeout_ms=PATIENCE * 1000))  # noqa: SLF001 - no public name
 
 
 @contextmanager
