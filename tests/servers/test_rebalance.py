@@ -87,6 +87,16 @@ def names_each_order(worker):
         worker.commit()
 
 
+def ends_at_once(worker):
+    worker.at("before")
+
+
+def b_fails_at_once(worker):
+    worker.at("before")
+    if worker.name == "B":
+        raise ValueError("no")
+
+
 def b_never_ends(worker):
     import time
 
@@ -119,6 +129,10 @@ def fails_in_a_function(worker):
 
 def needs_more(worker):
     worker.at(signal.Signals(9).name)
+
+
+def counts_in_an_unset_variable(worker):
+    total += 1  # noqa: F821, F841
 
 
 def says_much(worker):
@@ -170,15 +184,17 @@ def test_a_moment_in_a_loop_counts_once(hurried: None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "message"),
+    ("program", "longer", "message"),
     [
-        (b_never_ends, "b_never_ends: B did not end within 15 s after 'before'"),
-        (a_never_ends, "a_never_ends: A did not end within 15 s after 'before'"),
+        (b_never_ends, 0, "b_never_ends: B did not end within 15 s after 'before'"),
+        (a_never_ends, 0, "a_never_ends: A did not end within 15 s after 'before'"),
+        (ends_at_once, 60, "ends_at_once: B took too long for longer=60: "),
+        (b_fails_at_once, 60, "b_fails_at_once: B ended with ValueError: no "),
     ],
 )
-def test_the_consumer_that_has_not_ended_is_named(hurried: None, program, message):
+def test_the_consumer_that_has_not_ended_or_ended_too_late_is_named(hurried: None, program, longer, message):
     with pytest.raises(JobFailed, match=message):
-        lab.rebalance(program, stop="before")
+        lab.rebalance(program, stop="before", longer=longer)
 
 
 def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +252,12 @@ def test_a_moment_that_never_comes_is_refused_with_those_that_came():
         (fails, "before", "B ended with ZeroDivisionError: division by zero", 3),
         (fails_in_a_function, "before", 'A ended with UndefinedColumn: column "x" does not exist', 2),
         (needs_more, "before", "A ended with NameError: name 'signal' is not defined", 1),
+        (
+            counts_in_an_unset_variable,
+            "before",
+            "A ended with UnboundLocalError: cannot access local variable 'total'",
+            1,
+        ),
         (says_much, "before", "A ended with ValueError: first line second line x", 1),
         (takes_no_worker, "before", "A ended with TypeError: takes_no_worker() takes 0 positional arguments", 0),
     ],

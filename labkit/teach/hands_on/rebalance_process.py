@@ -232,7 +232,8 @@ class _Pair:
 
     def ended(self, *, late: bool) -> Ended:
         problem = ""
-        if late:
+        waits = self._due is not None and self._due < math.inf  # A still waits for the order to go on
+        if late and not waits:
             culprit = self.second if self.second is not None and self.second.status is None else self.first
             last = culprit.moments[-1] if culprit.moments else "its start"
             problem = (
@@ -243,6 +244,11 @@ class _Pair:
             problem = self.first.failed if self.first.end else NEVER
         elif self.second.end:
             problem = self.second.failed
+        elif late:
+            problem = (
+                f"B took too long for longer={self.task.longer:g}: A still waited for its order to go on when the "
+                f"{PATIENCE:g} s for both had passed; write a smaller longer, or run the cell again"
+            )
         return Ended(self.first.end, "" if self.second is None else self.second.end, self.first.moments, problem)
 
 
@@ -283,7 +289,7 @@ def _explained(error: BaseException, task: Task) -> str:
     lines = [number for frame, number in frames if frame.f_code.co_filename == task.place]
     place = f"line {lines[-1] if lines else task.line} of {task.place}"
     remedy = "correct the function, and run the cell again"
-    if isinstance(error, NameError):
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         remedy = "put all that the function needs inside it, imports too, because its processes get nothing else"
     return f"{type(error).__name__}{shown} ({place}); {remedy}"
 
