@@ -13,7 +13,7 @@ from labkit.crashtest.blackbox import disk as disk_module
 from labkit.crashtest.blackbox.disk import ALL_LOST, NAMES_KEPT, NEWEST_KEPT, TORN, bytes_of
 from labkit.crashtest.blackbox.power_cut import Journal, State, recording, states_after_power_cut
 from labkit.host import durable
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import Answer, Call, CallKind
 from labkit.host.syscalls.support import supported
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +78,21 @@ def test_a_rename_without_a_sync(place: Path) -> None:
         }
         assert left(journal, 0) == {}
         assert (journal.unexplained(), journal.not_modelled()) == ([], {})
+
+
+def test_only_calls_of_the_asked_kinds_are_decided_and_all_are_recorded(place: Path) -> None:
+    decided: list[CallKind] = []
+
+    def decide(call: Call) -> Answer:
+        decided.append(call.kind)
+        return Answer.GO_ON
+
+    command = [sys.executable, "-I", "-S", "-c", HELPERS + "put('.f', b'newest'); os.rename('.f', 'f')"]
+    how = {"folder": place, "environment": os.environ, "output": place.with_name("output")}
+    with recording([place]) as journal:
+        journal.watch(command, **how, decide=decide, kinds=frozenset({CallKind.RENAME}))
+        assert decided == [CallKind.RENAME]
+        assert {CallKind.WRITE, CallKind.RENAME} < {entry.call.kind for entry in journal.entries}
 
 
 def test_a_rename_of_a_file_that_was_synced(place: Path) -> None:

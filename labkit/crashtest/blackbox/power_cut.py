@@ -59,13 +59,13 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record its system calls that change the folders.
 
-        `decide` is called before each system call and says whether it may happen; only calls that happen are recorded.
-        `kinds` and `contents` are ignored, since the record needs every call and the bytes of writes. The other
+        `decide` is called before each system call of these kinds and says whether it may happen; calls of other kinds
+        always do. The record has all calls that happen, with the bytes of writes, so `contents` is ignored. The other
         arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:
-            answer = decide(call)
+            answer = decide(call) if call.kind in kinds else Answer.GO_ON
             if answer is Answer.GO_ON and self._concerns(call):
                 self.entries.append(Entry(call, self._brought(call)))
             return answer
