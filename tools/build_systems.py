@@ -73,8 +73,8 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         lines.append(f"- Disk after this power cut: {state}.")
     if pipeline.why:
         lines.append(f"- Explanation: {pipeline.why}.")
-    several = "es" if "; and " in pipeline.at else ""
-    lines.append(f"- Most revealing crash{several}: {pipeline.at}.")
+    which = "crashes that reveal" if "; and " in pipeline.at else "crash that reveals"
+    lines.append(f"- The {which} most, in words: {pipeline.at}.")
     if pipeline.change:
         lines.append(f"- What to change: {pipeline.change}.")
     if pipeline.report:
@@ -153,12 +153,14 @@ def disk(record: Verdict) -> str:
 
 
 def outcome(record: Verdict, *, power_cut: bool = False) -> str:
-    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points was tried, in 2 runs`."""
+    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points was tried, in 2 runs`, and
+    what these runs were.
+    """
     harmless = " (no crash did harm)" if claim(record) == "not refuted" else ""
     unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
     were = "was" if record.tried == 1 else "were"
     tried = f"{record.tried} of {record.found} possible crash points {were} tried, in {record.runs} runs"
-    tried += ", power cuts included" * power_cut
+    tried += f" (one without a crash{', every other with a kill or a power cut' * power_cut})"
     return f"{claim(record).replace('none', 'no guarantee', 1)}{harmless}; {tried}{unknown}"
 
 

@@ -227,7 +227,10 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or some run that could have refuted it proves nothing."""
+        """Whether the guarantee is unknown, or a run that counts toward it was made but proves nothing.
+
+        With proof, such a run might have refuted the guarantee.
+        """
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 

@@ -179,6 +179,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete each record that a student handed in no notebook of the course, if `submissions` now has one."""
+    """Delete the record "no notebook of the course" of each student from whom `submissions` now has a notebook."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

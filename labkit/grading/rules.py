@@ -136,8 +136,8 @@ def _assignment(
     _check_exercises(dict.fromkeys(exercises), name, course)
     if asked and (surplus := [each for each in exercises if each not in asked]):
         raise InvalidInput(
-            f"{name}: the exercise {surplus[0]} is in none of the notebooks of [assignment]; add its notebook to "
-            "`notebooks`, or remove that key."
+            f"{name}: [assignment] asks for the exercise {surplus[0]}, but its key `notebooks` does not list the "
+            "notebook of that exercise; add the notebook, or remove the key `notebooks`."
         )
     asked = set(exercises) or asked
     return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)

@@ -48,7 +48,7 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
         ('[assignment]\nnotebooks = ["99"]', "99 is not a notebook with exercises; choose from 01_"),
         ('[assignment]\nnotebooks = "05"', 'must be a list of names, as in notebooks = ["05"]'),
         ('[assignment]\nexercises = ["05-recover"]', "05-recover is not an exercise"),
-        ('[assignment]\nnotebooks = ["05"]\nexercises = ["06-key"]', "06-key is in none of the notebooks"),
+        ('[assignment]\nnotebooks = ["05"]\nexercises = ["06-key"]', "06-key, but its key `notebooks` does not list"),
         ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment] is tomorrow; write a date and time"),
         ("[assignment]\ntitle = 5", "title in [assignment] must be a text"),
         ("assignment = 5", "[assignment] must be a table"),

@@ -22,10 +22,10 @@ def own_python(*words: str) -> list[str]:
 
 
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
-    """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry, which stands for the working folder.
+    """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry.
 
-    Otherwise Python would import modules from that folder, which may be a learner's submission. Python executes a
-    `sitecustomize.py` in that folder when it starts, before this check, but the error prevents all later imports.
+    For such an entry Python imports modules from the working folder, which may be a learner's submission. A
+    `sitecustomize.py` there has run before this check, as Python starts; the error prevents all later imports.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

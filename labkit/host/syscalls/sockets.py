@@ -87,7 +87,7 @@ class Peers:
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the server outside of the command to which a socket is connected; None if there is none."""
+        """Return the address of the server to which a socket is connected; None unless it is outside of the command."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:

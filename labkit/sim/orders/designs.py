@@ -28,13 +28,15 @@ from labkit.sim.writes import (
 RULES = (
     "Every step makes its output visible.",
     "A step that stages its output does so before the output becomes visible.",
-    "Staged output is removed only after its rows are visible, and only if they were copied; a commit leaves none.",
+    "A step removes staged output only after it has copied the rows to where readers look.",
+    "A step that commits a transaction removes nothing, because the commit leaves nothing staged.",
     "Rows that are written one by one are atomic with no other write; the rows of a transaction may be.",
-    "A store makes at most one set of several writes atomic.",
+    "A step has at most one set of several writes that are atomic together.",
     "A plan, if there is one, comes first and alone, because a plan that is written later has no use.",
-    "Recovery uses every write that the design makes, because a write that it ignored would change nothing.",
-    "A notice that its receiver stores durably has the effect of a decision, so it is tried only as a decision.",
-    "Recovery that undoes output starts from a later record, a plan or nothing, and skips or finishes nothing.",
+    "Recovery reads a step's decision, state, marker and staged output; unread, they would change nothing.",
+    "A design has no notice, because a notice that its receiver stores durably has the same effect as a decision.",
+    "Recovery that undoes output starts from a record written after the output, from a plan, or from the beginning.",
+    "Recovery that undoes output neither skips nor finishes output.",
 )
 """The rules, in words, that every enumerated design follows."""
 

@@ -209,8 +209,10 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether Kafka has aborted the transaction and written the abort marker. Before the marker is
-        written, the partition might still accept a write.
+        """Return whether Kafka has aborted the transaction and written its abort marker into the partition.
+
+        Kafka decides to abort first. Until the marker is there, the partition might still accept a late write of this
+        transaction.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

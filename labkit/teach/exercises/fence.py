@@ -93,8 +93,8 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
     answer = _read(value)
     if answer is None and value != FENCED:
         raise Unusable(
-            f'{statement}; return "fenced", or a list of the newest generation, the following offset and the list of '
-            "the accepted offsets."
+            f'{statement}; return "fenced", or [newest, following, accepted]: both values after the request, and the '
+            "list of the offsets whose rows are stored now."
         )
     right = _right(request)
     if answer == right:

@@ -78,7 +78,10 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the two sums differ after the last message of a change, so that the table is wrong."""
+        """Return whether the consumer's table is wrong: its sum differs from the batch query's.
+
+        Before the last message of a record the sums may differ in a right table, so there the answer is False.
+        """
         return self.is_whole and self.reader_sum != self.records
 
 

@@ -139,7 +139,7 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _note_wrong_reply(old: Delivery) -> None:
-    """Record a fault if the sink did not return "fenced" to an older writer that had been replaced before."""
+    """Record a fault if the sink returned anything but "fenced" to the older writer after a newer one replaced it."""
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.value != FENCED:
         got = f'"{ended.value}"' if ended.value else "nothing"
