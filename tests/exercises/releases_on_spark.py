@@ -1,8 +1,9 @@
 """Start releases on real Spark, and print which rows each batch gave to the sink; a test reads that.
 
 Standard input has a list of pairs of versions, as the exercise `12b-review` describes them. For each pair this program
-runs the old version on two files, a batch each, and lets the sink fail in the second batch in a copy. Then the third
-file arrives, and the new version starts. It also starts from an empty checkpoint, file by file and with all at once.
+runs the old version on two files, a batch each, lets the sink fail in the second batch in a copy, and starts the old
+version again while there is no new file. Then the third file arrives, and the new version starts. It also starts from
+an empty checkpoint, file by file and with all at once.
 """
 
 import json
@@ -114,6 +115,7 @@ places: dict[str, dict[str, Path]] = {}
 for place, (name, old) in enumerate(each_once([old for old, _ in pairs]).items()):
     finished, unfinished, drained = (Path(f"{part} {place}") for part in ("finished", "unfinished", "drained"))
     before[name] = {"finished": run(old, finished, **file_by_file)}
+    before[name]["idle"] = run(old, Path(shutil.copytree(finished, f"idle {place}")), **file_by_file)
     before[name]["unfinished"] = run(old, unfinished, stops_in=1, **file_by_file)
     shutil.copytree(unfinished, drained)
     before[name]["drained"] = run(old, drained, **file_by_file)

@@ -103,6 +103,9 @@ MOVED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         for places in ({"checkpoint": "other"}, {"table": "other"}, {"checkpoint": "other", "table": "other"})
         for name, old, more in (("state", {}, {}), ("no state", PLAIN, {}), ("no state, a filter", PLAIN, FILTER))
     ),
+    ("another total, another table", TOTAL, {"values": (MAX,), "table": "other"}),
+    ("a setting and another table, a total", TOTAL, {**PARTITIONS, "table": "other"}),
+    ("another table, a total", TOTAL, {"table": "other"}),
 ]
 """For each release its name, and how the old and the new version differ from `SUMS`."""
 PROGRAM = Path(__file__).with_name("releases_on_spark.py")
@@ -153,30 +156,33 @@ def on_spark(old: Version, new: Version, runs: dict[str, Any], sink: str, *, unf
     parts = [()] if sink == BATCHES else [second[1][:count] for count in range(len(second[1]))]
     partly = [[first, *([[1, part]] if part else [])] for part in parts] + [[first, second]]
     finished = [[first, second]]
-    fresh = runs["anew"]["file by file"]["batches"]
+    fresh, is_same = runs["anew"]["file by file"]["batches"], new["table"] == old["table"]
+    # Perhaps no order comes after the stop: then a start after a finished batch writes nothing.
+    is_empty = not is_same and written(runs["old"]["idle"]["batches"], sink) != written(fresh[:2], sink)
     wanted = [fresh]
     if not any((*old["keys"], *old["values"], *new["keys"], *new["values"])):
         # Without state, a filter may change between two batches.
         wanted = [[first, second, *fresh[2:]], *([[first, *fresh[1:]]] if unfinished else [])]
 
     def continued(name: str, before: list[Batches]) -> str:
-        return observed(runs["new"][name], before, wanted, sink, table=new["table"] == old["table"])
+        then = observed(runs["new"][name], before, wanted, sink, table=is_same)
+        return WRONG if then != REFUSED and name == "finished" and is_empty else then
 
     def begun(*, table: bool) -> str:
         again = runs["anew"]["at once"]
         return observed(again, partly if unfinished else finished, [again["batches"]], sink, table=table)
 
     if new["checkpoint"] != old["checkpoint"]:
-        start = drained = begun(table=new["table"] == old["table"])
+        start = drained = begun(table=is_same)
     elif unfinished:
         start = continued("unfinished", partly)
         # The old version runs the whole batch again, after what it had written.
         again = runs["old"]["drained"]["batches"]
-        run, same = runs["new"]["drained"], new["table"] == old["table"]
+        run = runs["new"]["drained"]
         tables = [written([*again, *run["batches"]], sink, into=before) for before in partly]
         assert [number for number, _ in again] == [1]
         right = [written(batches, sink) for batches in [[first, second, *fresh[2:]] if wanted != [fresh] else fresh]]
-        drained = REFUSED if run["error"] else RIGHT if same and all(table in right for table in tables) else WRONG
+        drained = REFUSED if run["error"] else RIGHT if is_same and all(table in right for table in tables) else WRONG
         if drained == RIGHT and not run["settings hold"]:
             drained = IGNORED
     else:
@@ -184,7 +190,7 @@ def on_spark(old: Version, new: Version, runs: dict[str, Any], sink: str, *, unf
     remedies = (
         ("deploy", start),
         ("drain", drained),
-        ("new checkpoint", begun(table=new["table"] == old["table"])),
+        ("new checkpoint", begun(table=is_same)),
         ("backfill", begun(table=False)),
     )
     return start, next(todo for todo, then in remedies if then == RIGHT)
@@ -212,6 +218,7 @@ def test_spark_starts_a_release_as_the_review_says(moved: list[Any], tmp_path: P
     different, seen = {}, set()
     for (name, _, _), (old, new), runs in zip(moved, pairs, found, strict=True):
         assert not runs["old"]["finished"]["error"]
+        assert runs["old"]["idle"] == {"batches": [], "error": "", "settings hold": True}
         assert runs["old"]["unfinished"]["error"]
         assert [number for number, _ in runs["old"]["unfinished"]["batches"]] == [0, 1]
         for sink in SINKS:

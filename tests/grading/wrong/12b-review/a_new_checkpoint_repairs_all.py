@@ -1,8 +1,9 @@
 # misconception: a new checkpoint is always enough
-# says: er is ['ignored', 'new checkpoin
+# says: ignored', 'new
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state = bool(old["keys"] or old["values"])
+    is_total = new["values"] and not new["keys"]
 
     def differ(columns, place):
         before, after = columns
@@ -18,7 +19,8 @@ def review(old, new, sink, unfinished):
             return "refused"
         two_rules = filtered and (had_state or (unfinished and sink == "keys"))
         doubled = unfinished and sink == "nothing"
-        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
+        lacks_rows = table != old["table"] and not (is_total and unfinished and sink == "keys")
+        if lacks_rows or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
             return "wrong"
         return "right" if old["settings"] == new["settings"] else "ignored"
 

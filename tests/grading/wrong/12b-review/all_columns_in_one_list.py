@@ -1,8 +1,9 @@
 # misconception: keys and values are one list of columns
-# says: amount', 'bigint']], values from
+# says: , ['city', 'string'],
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))
+    is_total = new["values"] and not new["keys"]
 
     def differ(columns, place):
         before, after = columns
@@ -11,7 +12,7 @@ def review(old, new, sink, unfinished):
     def start(checkpoint, table, unfinished):
         filtered = old["filter"] != new["filter"]
         if checkpoint != old["checkpoint"]:
-            takes_all = (not new["keys"] and new["values"]) or (not filtered and new["sources"] >= old["sources"])
+            takes_all = is_total or (not filtered and new["sources"] >= old["sources"])
             refilled = sink == "keys" and had_state == has_state and old["keys"] == new["keys"] and takes_all
             return "right" if table != old["table"] or refilled else "wrong"
         if old["sources"] != new["sources"] or differ(
@@ -25,8 +26,9 @@ def review(old, new, sink, unfinished):
             return "refused"
         two_rules = filtered and (had_state or (unfinished and sink == "keys"))
         doubled = unfinished and sink == "nothing"
+        lacks_rows = table != old["table"] and not (is_total and unfinished and sink == "keys")
         if (
-            table != old["table"]
+            lacks_rows
             or differ([key + value for key, value in zip(keys, values, strict=True)], 0)
             or two_rules
             or doubled

@@ -3,6 +3,7 @@
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["values"]) for version in (old, new))
+    is_total = new["values"] and not new["keys"]
 
     def differ(columns, place):
         before, after = columns
@@ -11,7 +12,7 @@ def review(old, new, sink, unfinished):
     def start(checkpoint, table, unfinished):
         filtered = old["filter"] != new["filter"]
         if checkpoint != old["checkpoint"]:
-            takes_all = (not new["keys"] and new["values"]) or (not filtered and new["sources"] >= old["sources"])
+            takes_all = is_total or (not filtered and new["sources"] >= old["sources"])
             refilled = sink == "keys" and had_state == has_state and old["keys"] == new["keys"] and takes_all
             return "right" if table != old["table"] or refilled else "wrong"
         if old["sources"] != new["sources"] or differ(keys, 1) or differ(values, 1):
@@ -20,7 +21,8 @@ def review(old, new, sink, unfinished):
             return "refused"
         two_rules = filtered and (had_state or (unfinished and sink == "keys"))
         doubled = unfinished and sink == "nothing"
-        if table != old["table"] or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
+        lacks_rows = table != old["table"] and not (is_total and unfinished and sink == "keys")
+        if lacks_rows or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
             return "wrong"
         return "right" if old["settings"] == new["settings"] else "ignored"
 
