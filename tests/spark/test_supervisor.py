@@ -18,7 +18,6 @@ from waiting import until
 
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import FailPoint
-from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
 from labkit.host.processes.events import (
     Begun,
@@ -109,9 +108,7 @@ def test_killing_only_the_process_group_leaves_a_writer(
 ):
     """The mutation that a proof must catch: it says which processes are left, and the runner refuses it."""
     with_driver(PARKED_WITH_A_DAEMON)
-    path = tmp_path / "launch.json"
-    path.write_bytes(wire.encode(launch))
-    supervisor = Supervisor(path)
+    supervisor = Supervisor(launch)
     supervisor._conversation.take(Started(supervisor._driver.pid))
     monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
     monkeypatch.setattr("labkit.host.processes.sessions._kill", lambda _: kill_group(supervisor._driver.pid))

@@ -38,19 +38,19 @@ class SupervisedDriver:
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
         self._session: int | None = None
-        scratch = Path(launch.scratch)
-        scratch.mkdir(parents=True)
-        path = scratch / "launch.json"
-        path.write_bytes(wire.encode(launch))
-        with Path(launch.log).open("ab") as log:
+        log_path = Path(launch.log)
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with log_path.open("ab") as log:
             self._supervisor = subprocess.Popen(
-                own_python("-m", "labkit.host.processes.supervisor", str(path)),
+                own_python("-m", "labkit.host.processes.supervisor"),
                 # The supervisor's standard input is the tether: the kernel closes it however this process dies.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
             )
+        # The supervisor creates the driver's folder, because only it removes the folder if this process is killed.
+        self._send(launch)
 
     def __enter__(self) -> Self:
         return self
@@ -92,9 +92,12 @@ class SupervisedDriver:
 
     def order(self, order: RunQueries) -> None:
         """Send a waiting Spark driver the order to run queries. Does nothing if it is dead, which `events` reports."""
+        self._send(order)
+
+    def _send(self, message: Launch | RunQueries) -> None:
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
-            self._supervisor.stdin.write(wire.encode(order))
+            self._supervisor.stdin.write(wire.encode(message))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:

@@ -185,7 +185,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The content of the file from which a supervisor and its Spark driver learn what to run."""
+    """What to run: the runner sends it to a supervisor, which writes it into a file for the Spark driver."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""

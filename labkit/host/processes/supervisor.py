@@ -44,10 +44,12 @@ KILL_PATIENCE = 30.0
 class Supervisor:
     """Starts one Spark driver, forwards its events, kills all processes of its Unix session, and proves their death."""
 
-    def __init__(self, path: Path) -> None:
-        self._launch = wire.decode(path.read_bytes(), Launch)
-        self._scratch = Path(self._launch.scratch)
-        self._scratch.mkdir(parents=True, exist_ok=True)
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._scratch = Path(launch.scratch)
+        self._scratch.mkdir(parents=True)
+        path = self._scratch / "launch.json"
+        path.write_bytes(wire.encode(launch))
         self._conversation = Conversation(forbidden=OF_THE_SUPERVISOR)
         self._driver = self._start(path)
         self._executors: Executors | None = None
@@ -176,12 +178,25 @@ class Supervisor:
         wire.write(sys.stdout.fileno(), wire.encode(event))
 
 
+def _received() -> Launch | None:
+    """Return what the runner sends first on standard input, or None if the runner died before it had sent all."""
+    line = b""
+    # Byte by byte, so that the orders that follow stay in the pipe.
+    while not line.endswith(b"\n"):
+        byte = os.read(sys.stdin.fileno(), 1)
+        if not byte:
+            return None
+        line += byte
+    return wire.decode(line, Launch)
+
+
 def main() -> None:
-    """Supervise one Spark driver, as the file argv[1] says. The process that executes a run starts this program."""
+    """Supervise the Spark driver that the runner, the process that executes a run, describes on standard input."""
     # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Supervisor(Path(sys.argv[1])).watch()
+    if (launch := _received()) is not None:
+        Supervisor(launch).watch()
 
 
 if __name__ == "__main__":
