@@ -294,13 +294,17 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
 def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     place = tmp_path / "temporary"
     place.mkdir()
-    tester = subprocess.Popen(
-        sample("wrong_endless"),
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(place)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    usual = signal.signal(number, signal.SIG_DFL)  # the command would inherit that nohup has SIGHUP ignored
+    try:
+        tester = subprocess.Popen(
+            sample("wrong_endless"),
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(place)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(number, usual)
     assert tester.stderr is not None
     tester.stderr.readline()  # the first run begins
     assert list(place.iterdir())
