@@ -42,7 +42,8 @@ class SupervisedDriver:
         log_path.parent.mkdir(parents=True, exist_ok=True)
         with log_path.open("ab") as log:
             self._supervisor = subprocess.Popen(
-                own_python("-m", "labkit.host.processes.supervisor"),
+                # The argument only shows in a list of processes to which run this one belongs.
+                own_python("-m", "labkit.host.processes.supervisor", launch.scratch),
                 # The supervisor's standard input is the tether: the kernel closes it however this process dies.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
