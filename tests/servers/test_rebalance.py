@@ -132,7 +132,7 @@ def needs_more(worker):
 
 
 def counts_in_an_unset_variable(worker):
-    total += 1  # noqa: F821, F841
+    total += 1  # noqa: F821, F841  # the mistake that the test is about
 
 
 def says_much(worker):

@@ -237,7 +237,10 @@ def _near(table: Table) -> Iterator[Table]:
             yield tuple(sorted([*others, other]))
 
 
-def _in_several_orders(question: tuple[Any, ...], is_kept: bool) -> Iterator[tuple[Any, ...]]:  # noqa: FBT001
+def _in_several_orders(
+    question: tuple[Any, ...],
+    is_kept: bool,  # noqa: FBT001  # as in `Arrange`
+) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of a learner's property with the rows of the table in several orders.
 
     The rows of a small table come in every order. For a long table that is right there are also the orders of the words
