@@ -99,7 +99,10 @@ def test_a_reader_reaches_search_and_text_by_keyboard(page: "Page", site: str) -
     assert "q=exactly" in page.url
 
 
-def test_a_broken_link_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("default")  # as an error, a library's note on an old name would end the build first
+def test_a_broken_link_fails_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "docs" / "index.md"
     page.parent.mkdir()
     page.write_text("# A page\n\n[broken](gone.md)\n", encoding="utf-8")
@@ -108,5 +111,6 @@ def test_a_broken_link_fails_the_build(tmp_path: Path, monkeypatch: pytest.Monke
     )
     monkeypatch.setattr(build_docs, "ROOT", tmp_path)
     assert build_docs.build(tmp_path / "site") != 0
+    assert "gone.md" in capfd.readouterr().err
     page.write_text("# A page\n", encoding="utf-8")
     assert build_docs.build(tmp_path / "site") == 0
