@@ -54,10 +54,9 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
     words = command(folder, port=server.port, browser=False)
     words += [f"--IdentityProvider.token={server.token}", "--LabApp.expose_app_in_browser=True"]
     log = home / "server.log"
-    with tethered(
-        "labkit.host.processes.start_server", "tethered", str(log), *words, environment=environment(_apart(home))
-    ) as begun:
-        session = begun.read(ServerStarted).pid
+    starter = ("labkit.host.processes.start_server", "tethered", str(log))
+    with tethered(ServerStarted, *starter, *words, environment=environment(_apart(home))) as started:
+        session = started.pid
         try:
             _wait(server, session, log)
             yield server

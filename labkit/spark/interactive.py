@@ -93,7 +93,7 @@ def _engine() -> _Engine:
                 apart=True,
             )
             kept.callback(empty_session, process.pid, _END_SECONDS)
-            kept.enter_context(tethered(__name__, str(scratch), str(process.pid)))
+            kept.enter_context(tethered(Watching, __name__, str(scratch), str(process.pid)))
             connect(process, scratch, java)
     except BaseException:
         kept.close()

@@ -160,7 +160,7 @@ def test_two_labs_are_not_confused(up: PostgresService) -> None:
         assert asked(other.address, "SELECT 1") == 1
     assert gone(other.pid)
     assert gone(other.guard)
-    assert not other.folder.exists()
+    assert not Path(other.folder).exists()
 
 
 def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:

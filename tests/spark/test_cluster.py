@@ -43,7 +43,7 @@ def cluster(java: Java) -> Iterator[Cluster]:
     with spark_cluster() as cluster:
         yield cluster
     assert [session_members(session) for session in cluster.sessions] == [[], [], []]
-    assert not cluster.folder.exists()
+    assert not Path(cluster.folder).exists()
     port = int(cluster.url.rpartition(":")[2])
     assert port not in {connection.laddr.port for connection in psutil.net_connections("tcp") if connection.laddr}
 

@@ -1,8 +1,8 @@
 """Ends a resource, such as a server, together with the process that asked for it, even after SIGKILL: with a guard
 process.
 
-    with tethered("labkit.host.servers.tethered", "kafka") as server: ...      the asking process
-    serve_tethered(begin, end)                                      the guard, `python -m` that module
+    with tethered(TetheredServer, "labkit.host.servers.tethered", "kafka") as server: ...    the asking process
+    serve_tethered(begin, end)                                                 the guard, `python -m` that module
 
 The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the asking
 process holds. The kernel closes that end however the process dies; then the guard ends the resource. Drivers
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -39,24 +39,15 @@ class Refusal(msgspec.Struct, frozen=True):
     because: str
 
 
-class TetheredProcess(NamedTuple):
-    """A running guard (a process that stops its server when the present process ends) and its report on that server."""
-
-    line: bytes
-    guard: int
-    """The process id of the guard."""
-
-    def read(self, kind: type[Value]) -> Value:
-        """Return the guard's report on its server, such as the address, decoded as this type."""
-        return wire.decode(self.line, kind)
-
-
 @contextmanager
-def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[TetheredProcess]:
+def tethered(
+    kind: type[Value], module: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Value]:
     """Run a guard, `python -m MODULE ARGUMENTS`: a process that starts a server and stops it after the `with` block.
 
-    The guard also stops the server if this process dies. `environment` replaces the guard's environment. Raises
-    `ServiceUnavailable` with the guard's reason if the server does not start.
+    Yield the guard's report on the server, such as its address, as a value of type `kind`. The guard also stops the
+    server if this process dies. `environment` replaces the guard's environment. Raises `ServiceUnavailable` with the
+    guard's reason if the server does not start.
     """
     command = own_python("-m", module, *arguments)
     with subprocess.Popen(
@@ -72,7 +63,7 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
                 )
             with suppress(wire.Unreadable):
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
-            yield TetheredProcess(line, guard.pid)
+            yield wire.decode(line, kind)
         finally:
             # Closing this pipe is the whole order to end; the `with` above waits for the guard's end.
             guard.stdin.close()

@@ -14,10 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -45,15 +44,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 """
 
 
-class ClusterStarted(msgspec.Struct, frozen=True):
-    """The message by which the guard, which starts and ends a Spark cluster, reports that the cluster is running."""
-
-    url: str
-    sessions: list[int]
-    folder: str
-
-
-class Cluster(NamedTuple):
+class Cluster(msgspec.Struct, frozen=True):
     """A running Spark standalone cluster: a master and its workers on this machine."""
 
     url: str
@@ -63,22 +54,18 @@ class Cluster(NamedTuple):
 
     A worker's session includes its executors and their Python processes.
     """
-    folder: Path
+    folder: str
     guard: int
     """The id of the process that ends the cluster when the process that asked for it ends."""
 
 
-@contextmanager
-def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
+def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> AbstractContextManager[Cluster]:
     """Run a Spark standalone cluster within a `with` block.
 
     Each worker has `cores` cores and `megabytes` MB of memory for all its executors together. Raises
     `ServiceUnavailable` if the cluster does not start.
     """
-    size = map(str, (workers, cores, megabytes))
-    with tethered("labkit.host.servers.spark_cluster", *size) as begun:
-        started = begun.read(ClusterStarted)
-        yield Cluster(started.url, started.sessions, Path(started.folder), begun.guard)
+    return tethered(Cluster, "labkit.host.servers.spark_cluster", *map(str, (workers, cores, megabytes)))
 
 
 def linked_home(folder: Path) -> dict[str, str]:
@@ -186,12 +173,12 @@ def guard(workers: int, cores: int, megabytes: int) -> None:
         # Callbacks run last in, first out: the servers end before their folder is removed.
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
 
-        def begin() -> ClusterStarted:
+        def begin() -> Cluster:
             servers = _Servers(folder)
             ending.callback(servers.end)
             url = servers.master()
             servers.workers(url, workers, cores, megabytes)
-            return ClusterStarted(url, servers.sessions, str(folder))
+            return Cluster(url, servers.sessions, str(folder), os.getpid())
 
         serve_tethered(begin, ending.close)
 

@@ -8,10 +8,9 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,22 +23,14 @@ from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.postgres_programs import short_place
 
 
-class TetheredServer(NamedTuple):
+class TetheredServer(msgspec.Struct, frozen=True):
     """A running PostgreSQL or Kafka server that ends when this process ends, even if SIGKILL ends this process."""
 
     address: str
     pid: int
-    folder: Path
+    folder: str
     guard: int
     """The id of the process that ends the server."""
-
-
-class ServerUp(msgspec.Struct, frozen=True):
-    """The message by which the guard, the process that starts and ends a server, reports that the server is running."""
-
-    address: str
-    pid: int
-    folder: str
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
@@ -48,7 +39,7 @@ def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager
     `settings` are arguments of initdb, such as `-c`, `fsync=off`. On Linux, `memory` limits the address space of
     each of the server's processes, in bytes; 0 means no limit. Raises `ServiceUnavailable` if it does not start.
     """
-    return _server("postgres", str(memory), *settings)
+    return tethered(TetheredServer, "labkit.host.servers.tethered", "postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
@@ -56,14 +47,7 @@ def tethered_kafka() -> AbstractContextManager[TetheredServer]:
 
     Raises `ServiceUnavailable` if it does not start.
     """
-    return _server("kafka")
-
-
-@contextmanager
-def _server(*arguments: str) -> Iterator[TetheredServer]:
-    with tethered("labkit.host.servers.tethered", *arguments) as begun:
-        server = begun.read(ServerUp)
-        yield TetheredServer(server.address, server.pid, Path(server.folder), begun.guard)
+    return tethered(TetheredServer, "labkit.host.servers.tethered", "kafka")
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
@@ -74,10 +58,10 @@ def guard(kind: str, settings: Sequence[str]) -> None:
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
 
-    def begin() -> ServerUp:
+    def begin() -> TetheredServer:
         status = service.up()
         assert status.pid is not None
-        return ServerUp(status.address, status.pid, str(status.folder))
+        return TetheredServer(status.address, status.pid, str(status.folder), os.getpid())
 
     serve_tethered(begin, discard)
 

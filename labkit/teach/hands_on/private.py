@@ -39,7 +39,7 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
     if named:
         return Server(named, None)
     tethered = _ending.enter_context(start())
-    fresh = Server(tethered.address, tethered.folder)
+    fresh = Server(tethered.address, Path(tethered.folder))
     _private[variable] = (os.getpid(), fresh)
     os.environ[variable] = fresh.address
     return fresh
