@@ -31,6 +31,22 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
         return None
 
 
+def required_cache_folder(what: str, otherwise: str = "") -> Path:
+    """Return labkit's folder in the user's cache. Raises `ServiceUnavailable` for a user without a home folder.
+
+    The error's message says that `what` (a plural, such as "the jars of Kafka") need the folder. It tells the user to
+    set XDG_CACHE_HOME, or to do what `otherwise` says.
+    """
+    folder = cache_folder()
+    if folder is None:
+        alternative = f", or {otherwise}" if otherwise else ""
+        raise ServiceUnavailable(
+            f"{what} need a cache folder, but this user has no home folder for one; set XDG_CACHE_HOME to a folder"
+            f"{alternative}."
+        )
+    return folder
+
+
 def note(service: str) -> Path | None:
     """Return the path of the file in which labkit notes the address of a server that it has started.
 

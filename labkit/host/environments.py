@@ -1,7 +1,7 @@
 """Creates virtual environments in the user's cache: with uv if it is installed, otherwise with venv and pip.
 
 An environment is complete once it has its seal file, which is written last, so a killed installation is repeated. uv
-does not read pip's configuration, so it gets the index of that as variables.
+does not read pip's configuration, so labkit passes pip's package index to uv in environment variables.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.core.words import telling_line
 from labkit.host import durable
-from labkit.host.addresses import cache_folder
+from labkit.host.addresses import required_cache_folder
 from labkit.host.processes.own_python import own_python
 
 SEAL = "installed"
@@ -66,11 +66,7 @@ def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list
     requirements and of the Python that runs labkit; labkit creates it if it is missing. Raises `NotInstalled` if this
     fails, and `ServiceUnavailable` without a cache.
     """
-    cache = cache_folder()
-    if cache is None:
-        raise ServiceUnavailable(
-            "This user has no home folder for virtual environments; set XDG_CACHE_HOME to a folder."
-        )
+    cache = required_cache_folder("Virtual environments")
     content = "\n".join([*requirements, sys.version, sys.executable])
     folder = cache / "bisect" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     durable.make_folder(folder.parent)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host import durable
-from labkit.host.addresses import cache_folder
+from labkit.host.addresses import required_cache_folder
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 
@@ -56,13 +56,7 @@ class JarSet:
 
         Raises `ServiceUnavailable` for a user without a home folder.
         """
-        cache = cache_folder()
-        if cache is None:
-            raise ServiceUnavailable(
-                f"The jars of {self.what} need a cache folder, but this user has no home folder for one; "
-                "set XDG_CACHE_HOME to a folder."
-            )
-        return cache / self.folder_name
+        return required_cache_folder(f"The jars of {self.what}") / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
         """Return the folder with the jars (default: in the cache). Download them if it is missing, and verify them.

@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 _PAUSE = 0.005
@@ -17,21 +17,17 @@ _PAUSE = 0.005
 
 def session_members(session: int) -> list[int]:
     """Return the ids of the living processes of a Unix session, sorted. Zombies do not count."""
-    return sorted(_members(session))
-
-
-def _members(session: int) -> Iterator[int]:
     import psutil  # here, since modules that a browser loads import this one, and no browser has it
 
+    members = []
     for process in psutil.process_iter():
-        try:
+        # POSIX allows a system to refuse the session of a process in another session.
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
             # The session first, because it needs one system call while the state needs a file, and most processes
             # belong to other sessions.
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                yield process.pid
-        # POSIX allows a system to refuse the session of a process in another session.
-        except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
-            continue
+                members.append(process.pid)
+    return sorted(members)
 
 
 def is_alive(pid: int) -> bool:
@@ -61,7 +57,8 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.
     while left := living():
         for pid in left:
-            _kill(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         killed.update(left)
         if time.monotonic() > end:
             break
@@ -72,8 +69,3 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
     """Send SIGKILL to all processes of a Unix session except `spare`, until none is left, for at most `seconds`."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)

@@ -7,6 +7,8 @@ or deletes anything of the user's.
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from labkit.core.errors import ServiceUnavailable
+
 State = Literal["down", "up", "stale", "yours"]
 """The state of a server.
 
@@ -42,6 +44,19 @@ class Service(Protocol):
 
     def down(self) -> Status:
         """Stop the server unless it is the user's own, keep its data, and return its state."""
+
+
+def running_pid(status: Status, server: str, action: str) -> int:
+    """Return the process id of labkit's own server, which is about to be stopped or killed (`action`).
+
+    Raises `ServiceUnavailable` if the server does not run, or is the user's own; `server` is its name in the message.
+    """
+    if status.state != "up" or status.pid is None:
+        raise ServiceUnavailable(
+            f"labkit has no running {server} to {action} (state: {status.state}); start one with "
+            f"`labkit services up {status.name}`, and repeat the run."
+        )
+    return status.pid
 
 
 class Stopped(NamedTuple):

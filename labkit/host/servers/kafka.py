@@ -31,7 +31,7 @@ from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.processes.sessions import is_alive
 from labkit.host.processes.start_server import Mode, ServerStarted
-from labkit.host.servers.contract import State, Status, Stopped
+from labkit.host.servers.contract import State, Status, Stopped, running_pid
 from labkit.host.servers.kafka_jars import BROKER, VERSION
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
 from labkit.host.servers.ports import HOST, hold
@@ -84,7 +84,10 @@ class KafkaService:
         The default folder is the one that all processes of this user share. A `tethered` broker is killed when this
         process ends. `settings` are broker settings in addition to `SETTINGS`.
         """
-        self.folder = _own_folder() if folder is None else folder
+        self.folder = (
+            folder
+            or addresses.required_cache_folder("Kafka's data", f"set {addresses.KAFKA} to your own broker") / self.name
+        )
         self._tethered, self._settings = tethered, {**SETTINGS, **(settings or {})}
         self._guard: subprocess.Popen[bytes] | None = None
 
@@ -135,31 +138,21 @@ class KafkaService:
         Raises `ServiceUnavailable` if it does not run, or if it had to be killed. A tethered broker (see the
         constructor) is always killed, so stopping it always raises this error.
         """
-        status = self.status()
-        if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"labkit has no running Kafka broker to stop (state: {status.state}); start one with "
-                "`labkit services up kafka`, and repeat the run."
-            )
+        pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):
-            ended_by_itself = self._stop(status.pid)
+            ended_by_itself = self._stop(pid)
         if not ended_by_itself:
             raise ServiceUnavailable(f"Kafka did not stop when it was asked to, so it was killed; see {self.log}.")
-        return Stopped([status.pid], signal.SIGTERM)
+        return Stopped([pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
         """Send SIGKILL to the broker, wait until it is gone, and return its process id in a list.
 
         Raises `ServiceUnavailable` if it does not run.
         """
-        status = self.status()
-        if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"labkit has no running Kafka broker to kill (state: {status.state}); start one with "
-                "`labkit services up kafka`, and repeat the run."
-            )
-        _end(status.pid, GRACE, gently=False)
-        return [status.pid]
+        pid = running_pid(self.status(), "Kafka broker", "kill")
+        _end(pid, GRACE, gently=False)
+        return [pid]
 
     def _read_note(self) -> BrokerNote:
         """Return the content of `broker.json`; empty if the file is missing or damaged."""
@@ -299,16 +292,6 @@ def cluster_id() -> str:
     """Return a new random cluster id, which never begins with a dash: Kafka's tool would take it for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
-
-
-def _own_folder() -> Path:
-    cache = addresses.cache_folder()
-    if cache is None:
-        raise ServiceUnavailable(
-            "Kafka needs a folder for its data, but this user has no home; set XDG_CACHE_HOME to a folder, or "
-            "LABKIT_KAFKA to your own broker."
-        )
-    return cache / "kafka"
 
 
 def _yours(address: str, *, required: bool) -> Status:

@@ -29,26 +29,14 @@ def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())
-            answer = _receive(connection, 12)
-    except (OSError, EOFError):
+            with connection.makefile("rb") as stream:
+                size, correlation, brokers = struct.unpack(">iii", stream.read(12))
+    except (OSError, struct.error):  # no answer, or only a part of one
         return False
-    size = int.from_bytes(answer[:4], signed=True)
-    correlation = int.from_bytes(answer[4:8], signed=True)
-    brokers = int.from_bytes(answer[8:], signed=True)
-    return size > 8 and correlation == _CORRELATION and 0 < brokers < 10_000
+    return bool(size > 8 and correlation == _CORRELATION and 0 < brokers < 10_000)
 
 
 def _request() -> bytes:
     header = struct.pack(f">hhih{len(_CLIENT)}s", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT)
     body = struct.pack(">i", 0)  # no topics
     return struct.pack(">i", len(header) + len(body)) + header + body
-
-
-def _receive(connection: socket.socket, size: int) -> bytes:
-    received = b""
-    while len(received) < size:
-        part = connection.recv(size - len(received))
-        if not part:
-            raise EOFError
-        received += part
-    return received

@@ -23,7 +23,7 @@ import psutil
 from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.servers import postgres_programs as programs
-from labkit.host.servers.contract import Status, Stopped
+from labkit.host.servers.contract import Status, Stopped, running_pid
 from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
@@ -107,12 +107,7 @@ class PostgresService:
 
         Raises `ServiceUnavailable` if it does not run, or had to be ended by force.
         """
-        status = self.status()
-        if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"labkit has no running PostgreSQL server to stop (state: {status.state}); start one with "
-                "`labkit services up postgres`, and repeat the run."
-            )
+        pid = running_pid(self.status(), "PostgreSQL server", "stop")
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
             self._keep_note("")
@@ -121,20 +116,15 @@ class PostgresService:
             raise ServiceUnavailable(
                 f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s, so it was forced to end; see {self._log}."
             )
-        return Stopped([status.pid], number)
+        return Stopped([pid], number)
 
     def kill(self) -> list[int]:
         """Send SIGKILL to every process of labkit's own server, and return their ids.
 
         Raises `ServiceUnavailable` if the server does not run, or is the user's own.
         """
-        status = self.status()
-        if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"labkit has no running PostgreSQL server to kill (state: {status.state}); start one with "
-                "`labkit services up postgres`, and repeat the run."
-            )
-        processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
+        server = psutil.Process(running_pid(self.status(), "PostgreSQL server", "kill"))
+        processes = [server, *server.children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -153,15 +143,7 @@ class PostgresService:
     @property
     def folder(self) -> Path:
         """Return the folder of the server's data, socket and log, whether or not it exists."""
-        wanted = self._wanted
-        if wanted is None:
-            cache = addresses.cache_folder()
-            if cache is None:
-                raise ServiceUnavailable(
-                    "PostgreSQL needs a folder for its data, but this user has no home folder; set XDG_CACHE_HOME."
-                )
-            wanted = cache / "postgres"
-        return programs.place(wanted)
+        return programs.place(self._wanted or addresses.required_cache_folder("PostgreSQL's data") / self.name)
 
     @property
     def address(self) -> str:

@@ -86,9 +86,7 @@ def users() -> set[int]:
 
 def is_open(path: Path) -> bool:
     """Return whether every user may read this file and enter the folders above it."""
-    if not path.stat().st_mode & stat.S_IROTH:
-        return False
-    return is_open_folder(path.absolute().parent)
+    return bool(path.stat().st_mode & stat.S_IROTH) and is_open_folder(path.absolute().parent)
 
 
 def place(folder: Path) -> Path:
