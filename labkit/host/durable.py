@@ -66,7 +66,6 @@ def make_folder(path: Path) -> None:
     if path.is_dir():
         return
     # From the top down, each synced in its parent folder: if a folder's own name is lost, so is its whole content.
-    # along.
     make_folder(path.parent)
     # Another process may create it between the check and this line.
     path.mkdir(exist_ok=True)

@@ -39,9 +39,9 @@ def watch_lines(
 ) -> WatchedRun:
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
 
-    The program, which must call `Connection.trace` of `labkit.host.line_trace`, waits until `decide` returns;
-    `decide` answers whether it continues or is killed; a line suffers no fault, and continues. Only processes in the
-    program's Unix session are killed. All else, such as `tick`, `linger`, the result and the errors, is as in
+    The program, which must call `Connection.trace` of `labkit.host.line_trace`, waits until `decide` returns. If the
+    answer is KILL, every process in the program's Unix session is killed; after any other answer, also one that asks
+    for a fault, the program continues. All other parameters, the result and the errors are those of
     `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()

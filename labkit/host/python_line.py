@@ -31,7 +31,7 @@ class Line(NamedTuple):
     function: str
     """The name of the function; `<module>` for code outside of functions."""
     own: bool = True
-    """Whether the stopped thread itself executes the line; False for a library's thread, if another one does."""
+    """Whether the stopped thread itself executes the line; False if that is a library's thread and another one does."""
 
     def __str__(self) -> str:
         other = "" if self.own else ", through another thread"

@@ -29,7 +29,7 @@ class Releases(NamedTuple):
     """The versions of a package that pip can install here, with their dates and which of them are yanked."""
 
     versions: tuple[str, ...]
-    """In the order in which pip lists them."""
+    """The version numbers, in the order in which pip lists them."""
     days: Mapping[str, str]
     """The day on which the first file of a version was published, as `2025-06-24`; a version may be missing."""
     yanked: frozenset[str]

@@ -111,7 +111,7 @@ STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
     events.Idle: frozenset({QueryState.OVER}),
     events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
 }
-"""For each of these events of a driver, the states in one of which each of its queries has to be."""
+"""Events that a driver may send only while each of its queries is in one of the states listed here."""
 
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
