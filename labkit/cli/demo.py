@@ -15,19 +15,10 @@ from labkit.runs.scenario import Scenario, plan
 BETWEEN = "sink.after_pre_commit"
 
 
-def _between(sink: str, store: str) -> Scenario:
-    return plan(sink=sink, store=store, crashes=[f"{BETWEEN}@0"])
-
-
 def acts() -> list[tuple[str, list[Scenario]]]:
     """Return the runs of the demo in titled groups: all sinks killed at one crash point, then some at other points."""
-    same_moment = [
-        _between("append", "files"),
-        _between("idempotent", "sqlite"),
-        _between("wal", "files"),
-        _between("batch_marker", "sqlite"),
-        _between("two_phase", "files"),
-    ]
+    stores = {"append": "files", "idempotent": "sqlite", "wal": "files", "batch_marker": "sqlite", "two_phase": "files"}
+    same_moment = [plan(sink=sink, store=store, crashes=[f"{BETWEEN}@0"]) for sink, store in stores.items()]
     limits = [
         plan(sink="wal", store="files", crashes=["sink.mid_commit@0"]),
         plan(sink="two_phase", store="files", order="engine", crashes=["sink.after_commit@0"]),
@@ -65,11 +56,10 @@ def demo(out: Out = None, as_json: Json = False) -> int:
 
 def _introduce(as_json: bool, count: int) -> None:
     if not as_json:
-        print("hello, world, hello: three records, one micro-batch, a real PySpark Structured Streaming word count.")
-        print(f"{count} queries run until each reaches its failpoint; one SIGKILL to every process of the driver;")
+        print("hello, world, hello: PySpark Structured Streaming counts the words of three records in one micro-batch.")
+        print(f"{count} queries run until each reaches its failpoint; then SIGKILL ends every process of the driver.")
         print(
-            "then a new driver recovers and continues, and the history of the output shows what a reader could "
-            "have seen.\n",
+            "A new driver recovers and continues, and the history of the output shows what a reader could have seen.\n",
             flush=True,
         )
 

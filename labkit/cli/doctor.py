@@ -27,8 +27,8 @@ def doctor(
     findings = examine()
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings]))
-        return exit_code(findings)
-    for finding in findings:
-        mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
-        print(f"{mark} {finding.name}: {finding.detail}" + (f"; {finding.remedy}" if not finding.ok else ""))
+    else:
+        for finding in findings:
+            mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
+            print(f"{mark} {finding.name}: {finding.detail}" + (f"; {finding.remedy}" if not finding.ok else ""))
     return exit_code(findings)

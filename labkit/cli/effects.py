@@ -40,11 +40,13 @@ class Watched(Options):
     beside: tuple[Path, ...] = option(
         Many(AnyPath("DIR")),
         (),
-        "Run nothing; compare records that --out has written. Name two or more.",
+        "Run nothing; compare the records of earlier runs, each a folder that --out has written. Name two or more.",
         check=lambda chosen: chosen.check_beside(),
     )
     watch: tuple[Path, ...] = option(
-        Many(Folder("DIR", present=True)), (), "A folder of the pipeline; may be repeated. Default: the current one."
+        Many(Folder("DIR", present=True)),
+        (),
+        "A folder with files that the pipeline writes; may be repeated. Default: the working folder.",
     )
     lane: tuple[str, ...] = option(
         Many(Text(metavar="NAME=GLOB")),
@@ -93,12 +95,10 @@ effects = with_arguments(effects, [parameter(each) for each in options_of(Watche
 
 
 def _check_new(out: Path | None) -> None:
-    if out is None:
-        return
-    with _writing(out):
-        is_there = out.exists()
-    if is_there:
-        raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
+    if out is not None:
+        with _writing(out):
+            if out.exists():
+                raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
 
 
 @contextmanager

@@ -61,13 +61,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
         _tell(done, rate, out)
         _tell_class(book, out)
         return
-    counts = {
-        "graded": done.graded,
-        "kept": done.kept,
-        "taken_over": done.taken,
-        "not_graded": done.failed + done.unread,
-        "failed": done.failed,
-        "unread": done.unread,
+    counts = _counts(done) | {
         "records": len(graded.records),
         "missing_students": [row.name for row in book.missing],
         "unknown_students": [row.name for row in book.unknown],
@@ -80,10 +74,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
     """Print the result of grading one shard of the submissions, for which no table of the class is written."""
     if as_json:
-        counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
-        counts |= {"not_graded": done.failed + done.unread, "failed": done.failed, "unread": done.unread}
-        details = {"seed": done.seed, "level": done.level}
-        print(json.dumps({"shard": part} | counts | details))
+        print(json.dumps({"shard": part} | _counts(done) | {"seed": done.seed, "level": done.level}))
     else:
         print(
             f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} had been graded before, "
@@ -91,6 +82,17 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
             f"--records {out} and those of all other shards."
         )
     return NOT_GRADED if done.failed else 0
+
+
+def _counts(done: Any) -> dict[str, Any]:
+    return {
+        "graded": done.graded,
+        "kept": done.kept,
+        "taken_over": done.taken,
+        "not_graded": done.failed + done.unread,
+        "failed": done.failed,
+        "unread": done.unread,
+    }
 
 
 def _tell_class(book: Any, out: Path) -> None:
@@ -121,7 +123,7 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Yield a function that shows progress on standard error: as a bar, or without a terminal as lines."""
+    """Yield a function that shows on standard error how many submissions are done: as a bar, or as lines in a file."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -151,7 +153,7 @@ def _bar(console: Any) -> Iterator[Callable[[int, int, str], None]]:
 
 def _tell(done: Any, rate: float, out: Path) -> None:
     speed = f" in {done.seconds:.1f} s, {rate:.0f} a minute" if done.graded else ""
-    taken = f" {done.taken} taken over;" if done.taken else ""
+    taken = f" {done.taken} taken over from --records;" if done.taken else ""
     print(f"{done.graded} submissions graded{speed};{taken} {done.kept} had not changed; seed {done.seed}.")
     if done.level:
         print(f"Isolation: {done.level}.")

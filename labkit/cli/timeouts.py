@@ -1,13 +1,11 @@
 """Defines `labkit timeouts`, which checks whether the three timeouts around a Kafka transaction fit together."""
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from labkit.stores.kafka.timeouts import TimeoutTrial
+from labkit.cli.common import Json
 
 
 def timeouts(
@@ -23,7 +21,7 @@ def timeouts(
     run: Annotated[
         bool, typer.Option("--run", help="Also run one interval with three kinds of traffic on the Kafka broker.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
 
@@ -35,20 +33,15 @@ def timeouts(
 
     settings = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
     result = examine(settings)
-    runs = _run(max(interval, pause), transaction) if run else {}
+    runs = {}
+    if run:
+        from labkit.stores.kafka.timeouts import try_timeouts
+
+        runs = try_timeouts(max(interval, pause), transaction)
     if as_json:
         plain = {"fit": result.fit, "needed": result.needed, "because": result.because}
-        print(json.dumps({**settings._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
+        tried = {"runs": {name: each.to_json() for name, each in runs.items()}} if run else {}
+        print(json.dumps({**settings._asdict(), **plain, **tried}))
     else:
         print(f"{result.fit}: {result.because}.", *runs.values(), sep="\n")
     return int(result.fit is not Fit.SAFE)
-
-
-def _run(interval: float, transaction: float) -> "Mapping[str, TimeoutTrial]":
-    from labkit.stores.kafka.timeouts import try_timeouts
-
-    return try_timeouts(interval, transaction)
-
-
-def _plain(runs: "Mapping[str, TimeoutTrial]") -> dict[str, Any]:
-    return {name: tried.to_json() for name, tried in runs.items()}
