@@ -22,7 +22,7 @@ OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running"
 GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with the same command again"}
-"""By verb, the end of the message after Ctrl-C or SIGTERM: how the user can continue the command."""
+"""For each subcommand that can be continued after Ctrl-C or SIGTERM, the end of the message, which says how."""
 
 
 class Stopped(BaseException):
@@ -86,7 +86,11 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Print an error of the option parser (it has a `format_message`), or a bug in labkit; return the exit code."""
+    """Print an error that has no handler of its own, and return the exit code.
+
+    That is 69 for a missing package, 64 for an error of the option parser (it has a `format_message`), and 70 for any
+    other error, which is a bug in labkit.
+    """
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)

@@ -1,4 +1,4 @@
-"""Lists the verbs of `labkit`, and imports a verb's module only when the verb is called."""
+"""Lists the subcommands of `labkit`, and imports the module of a subcommand only when the user calls it."""
 
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ VERBS = {
     "course": "Write the notebooks, and the other files that a class needs, into a folder.",
     "lab": "Open JupyterLab on the notebooks.",
 }
-"""Every verb with its line in `labkit --help`. The function of that name is in the module of that name."""
+"""Every subcommand with its line in `labkit --help`. `labkit.cli.run.run` implements `labkit run`, and so on."""
 
 
 class Verb(TyperCommand):
@@ -45,7 +45,7 @@ class Verb(TyperCommand):
 
 
 MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: make bench ONLY="crash explore" ROUNDS=3.'}
-"""Removed verbs, each with the sentence that tells the user what to type instead."""
+"""Removed subcommands, each with the sentence that tells the user what to type instead."""
 
 
 class Moved(TyperCommand):

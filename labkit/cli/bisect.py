@@ -83,7 +83,7 @@ class Question(Options):
     requirements: tuple[str, ...] = option(
         Many(Checked(_requirement, "REQUIREMENT")),
         (),
-        "What else the pipeline needs, as in duckdb==1.4.1; may be repeated.",
+        "Another package that the pipeline needs, such as duckdb==1.4.1; may be repeated.",
         keyword="requirement",
     )
     every: bool = option(
@@ -118,7 +118,7 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
     name = Requirement(question.package).name
     published = releases(name)
     range_ = chosen(published.versions, question.versions, published.yanked)
-    notes = () if published.knows_yanked else (f"Nobody said which versions of {name} are yanked.",)
+    notes = () if published.knows_yanked else (f"The index did not say which versions of {name} are yanked.",)
     if question.out is not None:
         with durable.explained(question.out):
             durable.make_folder(question.out)
@@ -159,7 +159,9 @@ def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
 
 
 def _line(trial: Trial) -> str:
-    """Return a line on a version: number, date, guarantee or the reason for none, and the weakest crash point."""
+    """Return the printed line about one version: its number and date, its guarantee or why it was not tested, and the
+    crash point after which the guarantee was weakest.
+    """
     words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 

@@ -25,14 +25,14 @@ from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, ki
 if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
 
-SAMPLE = "leave out --quick and --only and raise --seconds, or demand --expect not-refuted of a sample."
-BETWEEN_LINES = "test where system calls can be watched (labkit doctor), or demand --expect not-refuted here."
+SAMPLE = "leave out --quick and --only and raise --seconds, or ask only for --expect not-refuted."
+BETWEEN_LINES = "test where system calls can be watched (labkit doctor), or ask only for --expect not-refuted here."
 
 JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file as JUnit XML.")]
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
-
-
-Dry = Annotated[bool, typer.Option(help="Only list points with their lines, and other runs, by ids that --only takes.")]
+Dry = Annotated[
+    bool, typer.Option(help="Kill nothing; list the crash points and other runs, with the ids that --only accepts.")
+]
 
 
 def crashtest(
@@ -91,7 +91,7 @@ def crashtest(
     code = report.code(demand.expect, demand.also)
     if code == 2 and report.claim.strength is Strength.SAMPLED:
         remedy = BETWEEN_LINES if report.eyes == LINES else SAMPLE
-        print(f"{demand.expect} needs every point; {remedy}", file=sys.stderr)
+        print(f"{demand.expect} needs a kill at every crash point; {remedy}", file=sys.stderr)
     return code
 
 

@@ -53,7 +53,7 @@ class Search(Options):
     walks: int = option(
         Number(0),
         0,
-        "Take this many random walks instead of a search.",
+        "Instead of a search, make this many random runs (walks) of the simulator.",
         needs=[
             Need(
                 lambda search: not search.symmetry,

@@ -246,7 +246,7 @@ def _show(entries: list[dict[str, Any]]) -> None:
     show(rows)
     agreeing = sum(entry["agrees"] is True for entry in entries)
     unmodelled = _unmodelled(entries)
-    print(f"\n{agreeing} of {len(entries)} cells agree; {len(unmodelled)} are not modelled.")
+    print(f"\n{agreeing} of {len(entries)} combinations agree; no simulator models {len(unmodelled)} of them.")
     for name in unmodelled:
         print(f"NOT MODELLED {name}")
     for entry in entries:

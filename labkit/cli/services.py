@@ -14,7 +14,7 @@ from labkit.host.servers import SERVICES, Service, Status, service
 if TYPE_CHECKING:
     from labkit.stores.kafka.transaction import TransactionDescription
 
-VERBS = {"up": "up", "status": "status", "down": "down"}
+VERBS = ("up", "status", "down")
 READY = ("up", "yours")
 
 
@@ -49,7 +49,7 @@ def services(
 
 
 def _ask(verb: str, one: Service) -> Status:
-    status = {"up": one.up, "status": one.status, "down": one.down}[verb]()
+    status: Status = getattr(one, verb)()
     if verb == "up" and status.name == "postgres" and status.state == "up":
         from labkit.stores.postgres.store import sweep
 
@@ -98,6 +98,6 @@ def waiting(transaction: "TransactionDescription") -> str:
         else transaction.stage
     )
     return (
-        f"open: {transaction.name} ({transaction.stage}, {age}); what lies behind it waits until its writer, "
-        "the recovery of its query, or the timeout ends it"
+        f"open: {transaction.name} ({transaction.stage}, {age}); readers at read_committed wait for all later records "
+        "until its writer, the recovery of its query, or the timeout ends the transaction"
     )

@@ -186,7 +186,8 @@ def test_the_simulated_grid_agrees_with_every_prediction(tmp_path: Path):
     assert {cell["agrees"] for cell in found["cells"]} == {True}
     assert all(cell["simulated"] == cell["expected"] and cell["real"] is None for cell in found["cells"])
     code, out, _ = labkit("matrix", "--engine", "sim", cwd=tmp_path)
-    assert f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled." in out
+    count = len(found["cells"])
+    assert f"{count} of {count} combinations agree; no simulator models 0 of them." in out
     assert list(tmp_path.iterdir()) == []
 
 

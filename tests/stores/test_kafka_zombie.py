@@ -126,7 +126,7 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     name = store.topic.transactional_id(HANDLE)
     assert services("status", "kafka", as_json=False) == 0
     told = capsys.readouterr().out
-    assert re.search(rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); what lies behind it waits", told)
+    assert re.search(rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); readers at read_committed wait", told)
     assert services("status", "kafka", as_json=True) == 0
     assert f'"name": "{name}", "stage": "Ongoing"' in capsys.readouterr().out
     options: dict[str, Any] = {
