@@ -24,7 +24,7 @@ SLOT_SECONDS = 90.0
 """Seconds within which enough executors must register with the driver; starting one takes a few seconds."""
 
 _HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
-"""Prefixes of the environment variables that executors get from the driver: by them stores find their servers."""
+"""Prefixes of the environment variables that the driver passes to executors, for example the addresses of servers."""
 
 _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
@@ -110,7 +110,7 @@ def _inner(spark: "SparkSession") -> Any:
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if `places` names several hosts, but the store works on one host only."""
+    """Raise `InvalidInput` if the store works on one host only, but `places` has the names of several hosts."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "

@@ -15,7 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The ids of the process that reached the failpoint and of its session, which that process wrote to a file."""
+    """The process id and the session id that a process wrote to a file at its failpoint (the place of the crash)."""
 
     pid: int
     session: int
@@ -109,8 +109,9 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` if a driver changed `offsets` or `commits` of the checkpoint before it was killed in
-    recovery. `before` is what the driver found at its start.
+    """Raise `JobFailed` if a driver that was killed in recovery has changed Spark's logs in the checkpoint.
+
+    `before` has the batches in `offsets` and `commits` at the driver's start, and `where` names the failpoint.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

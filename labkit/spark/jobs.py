@@ -138,7 +138,7 @@ class Plan:
 
 
 def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Wrap a computation that needs only the input; the directory, with the files of the job `shop`, is ignored."""
+    """Adapt a computation that needs only the input to the type of `Plan.compute`, which also gets a directory."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -65,7 +65,7 @@ logger.states.level = error
 logger.resolve.name = org.apache.spark.sql.execution.streaming
 logger.resolve.level = error
 """
-"""The logging settings of the JVM: warnings go to its standard error, except those that every run would produce."""
+"""The JVM's logging settings: it prints warnings to its standard error, except those that every run produces."""
 
 _EVERY_RUN = {
     "spark.ui.enabled": "false",
@@ -76,7 +76,7 @@ _EVERY_RUN = {
 """The configuration of every driver: no web page, and no batch when there is no new data."""
 
 NO_ZYGOTE: Mapping[str, str] = {}
-"""No environment variables: without those of a zygote, Spark starts a new interpreter for each Python process."""
+"""No environment variables, so that Spark starts a new interpreter for each of its Python processes."""
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """The configuration with which only this host can reach the driver; used unless executors may be on other hosts."""
@@ -89,7 +89,7 @@ class Profile:
     options: tuple[str, ...]
     configuration: dict[str, str]
     forks: bool = False
-    """Whether Spark's Python processes for a query are forked from a zygote."""
+    """Whether Spark's Python processes are forked from a zygote, a process that has imported slow modules."""
     executors: tuple[str, ...] = ()
     """The JVM options of executors on a cluster."""
     connector: bool = False

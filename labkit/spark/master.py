@@ -50,11 +50,10 @@ def retries(master: str) -> bool:
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Raise `InvalidInput` if the master is no cluster, or a `local-cluster` that is too small for the planned
-    crashes.
+    """Raise `InvalidInput` if the master URL names no cluster, or a `local-cluster` too small for a planned crash.
 
     For a crash inside a task, `slots` tasks must run at the same time. The size of any other cluster is unknown
-    before its executors have registered.
+    before its executors have registered, so it is not checked here.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -69,7 +68,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message: `there` tasks can run at once, `needed` are required, and a remedy."""
+    """Return the end of an error message with a remedy: Spark can run `there` tasks at once, but needs `needed`."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"

@@ -57,12 +57,12 @@ class State(StrEnum):
 
 
 class CheckpointFate(StrEnum):
-    """The value of the option `--checkpoint`: whether the checkpoint is kept or deleted after a crash."""
+    """Whether a run keeps its checkpoint after a crash, or, with the option `--delete-checkpoint`, does not."""
 
     KEPT = "kept"
-    """It stays, as it must for exactly-once."""
+    """The checkpoint stays, as it must for exactly-once."""
     DELETED = "deleted"
-    """It is moved away, as people do who want a query to start afresh: batch ids begin at 0 again."""
+    """The checkpoint is moved away, as by people who want a query to start afresh; batch ids begin at 0 again."""
 
 
 class Fault(StrEnum):
@@ -87,7 +87,7 @@ OF_THE_SOURCE = (Fault.ADD_PARTITION, Fault.FALSIFY_GROUP)
 """The faults that change the job's input rather than its store."""
 
 ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
-"""The faults that need no server: they happen on this machine."""
+"""The faults that need no server, because they happen on this machine."""
 
 
 NOT_REPLAYABLE = (

@@ -1,7 +1,7 @@
-"""The code at a failpoint: write a file that proves that it was reached (evidence), and wait to be killed.
+"""The code that a process runs at a failpoint (the place of a planned crash): write a proof, and wait to be killed.
 
-The process does not kill its own session, because it would run on for a moment after sending the signal.
-`labkit.host.processes.supervisor` kills from outside.
+The proof is a file, called evidence, that says which process reached which failpoint. The process does not kill itself,
+because it would run on for a moment after sending the signal; `labkit.host.processes.supervisor` kills from outside.
 """
 
 import itertools
@@ -42,8 +42,10 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """A planned crash in one driver: `crash` is the failpoint with the batch, `evidence` the file that the process
-    writes when it reaches the failpoint, and `then` what it does after that.
+    """A planned crash in one driver.
+
+    `crash` is the failpoint (a named place in the code) with the batch, `evidence` the file that a process writes when
+    it reaches the failpoint, and `then` says what the process does after that.
     """
 
     crash: Crash
@@ -83,7 +85,7 @@ class Armed:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in this context: if it is stopped at the failpoint and later continued, record how it ends."""
+        """Run a task in a `with` block; if the task is suspended at the failpoint and continued, record how it ends."""
         try:
             yield
         except Exception as error:
@@ -121,12 +123,11 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes one task of a batch wait for the others, so that the tasks write one after the other, in the order of
-    their partitions.
+    """Makes the tasks of a batch write one after the other, in the order of their partitions; one object per task.
 
-    This makes a crash inside a task repeatable: it is certain what the other tasks had written before. The tasks
-    must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash kills
-    all tasks of the batch.
+    This makes a crash inside a task repeatable, because it is certain which other tasks have written before. The
+    tasks must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash
+    kills all tasks of the batch.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -148,7 +149,7 @@ class Turn:
         self._say("done")
 
     def is_last(self) -> bool:
-        """Wait until all later tasks have announced whether they have rows, and return whether none of them has any."""
+        """Wait until all later tasks have announced whether they have rows; return whether none of them has any."""
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
@@ -157,10 +158,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds. If another task reaches the failpoint before, never return: this process
-        will be killed.
+        """Wait until the condition holds, or forever if another task reaches the failpoint first.
 
-        If the crash kills only one executor, wait for the condition alone, because the killed task runs again.
+        In the second case this process will be killed. If the crash kills only one executor, wait for the condition
+        alone, because the killed task runs again.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -195,15 +196,17 @@ class FreeTurn(Turn):
 
 
 IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
-"""The failpoints that need the tasks in order: those in tasks, and the middle of a commit.
+"""The failpoints for which tasks must write one after the other: those in tasks, and the middle of a commit.
 
-In a log, readers see records in order, so they see half a commit only if that half was written first.
+In a log, readers see records in order, so they see the committed half of a batch only if it was written first.
 """
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the object by which this task waits until it may write. It is a `FreeTurn`, which never waits, unless a
-    crash that needs the tasks in order is planned in this batch.
+    """Return the object by which a task waits until it may write.
+
+    It is a `FreeTurn`, which never waits, unless this batch has a planned crash for which the tasks must write one
+    after the other.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
@@ -211,8 +214,9 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the function that a task calls at its failpoints; the failpoint `MID_WRITE` takes effect only in the
-    last task that has rows.
+    """Return the function that a task calls at its failpoints, where a planned crash then happens.
+
+    A crash in the middle of a write (`MID_WRITE`) happens only in the last task that has rows.
     """
 
     def reach(point: FailPoint, batch: int) -> None:
@@ -226,7 +230,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Poll until the condition holds. After `patience` seconds, raise `JobFailed`, which says `what` was missing."""
+    """Wait until the condition holds. Raises `JobFailed` after `patience` seconds; `what` names the reason to wait."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

@@ -1,6 +1,7 @@
-"""Run commands as Spark tasks, one task per command; Spark runs a command again if its executor dies.
+"""Run commands as Spark tasks, one task per command.
 
-So a command must be safe to run twice, even at the same time, and must store its results itself.
+Spark runs a command again if its executor dies, so a command must be safe to run twice, even at the same time, and must
+store its results itself.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Start and end a Spark session of the lab, with the settings of a profile and the faster starts that are allowed."""
+"""Start and end the lab's Spark sessions, with the settings of a profile and, where allowed, a faster start."""
 
 import os
 import subprocess

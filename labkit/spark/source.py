@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""The number of lines between two whose byte positions are remembered, so that reading can start near any line."""
+"""The reader remembers the byte position of every line with a multiple of this number, to start near any line."""
 
 
 class LogSource(DataSource):
@@ -84,8 +84,10 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the offset at which the next batch ends. Spark calls this after it has written `commits/N` of the
-        previous batch, so this method also calls `reach` for that batch's failpoint after the write.
+        """Return the offset at which the next batch ends.
+
+        Spark calls this after it has written `commits/N` of the previous batch, so a crash that is planned right after
+        that write happens in this method.
         """
         self._pass_commit_log()
         self._index()

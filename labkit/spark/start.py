@@ -96,8 +96,10 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running streaming query with one of the lab's sinks. After Spark has written `commits/N`, the sink's
-    transactions of batch N are committed in a thread of this object, if the sink has not committed them before.
+    """A running streaming query with one of the lab's sinks.
+
+    If the sink commits its transactions of batch N only after Spark has written `commits/N`, a thread of this object
+    commits them.
     """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
@@ -110,8 +112,9 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Tell the query that Spark has finished a batch, so that its transactions can be committed; return at once.
-        If a notification is lost, the next one also commits this batch.
+        """Tell the query that Spark has finished a batch, so that its transactions can be committed.
+
+        Returns at once. If a notification is lost, the next one also commits this batch.
         """
         self._notified.put(batch)
 
@@ -238,7 +241,8 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Set the option `retries` of the sink, which says whether Spark may run a task more than once in this session.
+    """Set the sink's option `retries`: whether Spark may run a task more than once in this session.
+
     Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """
     context, strategy = spark.sparkContext, opened.options.strategy

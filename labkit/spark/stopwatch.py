@@ -1,7 +1,7 @@
 """Measure the phases of a batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
 
-If `ask` has created the file `times.jsonl` in the lab's directory of the checkpoint, a sink appends one line per batch
-to it.
+A sink appends one line per batch to the file `times.jsonl` in the checkpoint's directory `labkit`, if the function
+`ask` has created that file.
 """
 
 import json
@@ -15,8 +15,9 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures how many seconds one batch spends in each phase, such as write and commit. `log` is the lab's
-    directory in the checkpoint, with the file for the results.
+    """Measures how many seconds one batch spends in each phase, such as write and commit.
+
+    `log` is the lab's directory in the checkpoint, with the file for the results.
     """
 
     def __init__(self, log: Path, batch: int) -> None:
@@ -36,16 +37,14 @@ class Stopwatch:
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Append the times of this batch to the file of results, if somebody has requested the times by creating
-        that file (see `ask`).
-        """
+        """Append the times of this batch to the file of results, if that file exists (see `ask`)."""
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
 
 
 def ask(log: Path) -> None:
-    """Create the file of results; from then on the sinks of this checkpoint append the times of their batches to it."""
+    """Create the file of results, to which the sinks of this checkpoint then append the times of their batches."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 

@@ -50,7 +50,8 @@ class SinkOptions:
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
         """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
-        `reach` is called at each failpoint; by default it is `armed.reach`, or does nothing if no crash is planned.
+        `reach` is a function that is called at each failpoint, a place where a crash can be planned; by default it is
+        `armed.reach`, or does nothing if no crash is planned.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -65,8 +66,10 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task. If the task suspends itself at its failpoint (SIGSTOP)
-        and is continued, the context manager records how the task then ends. It does nothing if no crash is planned.
+        """Return a context manager for the code of one task, which does nothing if no crash is planned.
+
+        If the crash suspends the task (SIGSTOP) and somebody continues it (SIGCONT), the context manager records how
+        the task then ends.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
@@ -104,8 +107,9 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The commit message of a task, which Spark passes from `write` to `commit`. `vote` identifies what the task has
-    pre-committed; it is None if the task has written nothing that needs a commit.
+    """The commit message of a task, which Spark passes from `write` to `commit`.
+
+    `vote` identifies the transaction that the task has pre-committed; it is None if nothing needs a commit.
     """
 
     vote: Vote | None

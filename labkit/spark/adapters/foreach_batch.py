@@ -64,8 +64,9 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if there is
-        nothing to commit. A crash planned in the middle of a write happens only in the last part.
+        """Write and pre-commit the rows `parts[number]`, and return the vote with which they can be committed.
+
+        Returns None if there is nothing to commit. A crash planned in the middle of a write happens in the last part.
         """
         written: list[float] = []
 

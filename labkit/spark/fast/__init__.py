@@ -1,7 +1,8 @@
-"""Faster starts of a driver. Everything works without them, and no verdict depends on them.
+"""Faster starts of a Spark driver. Everything works without them, and no verdict depends on them.
 
-`LABKIT_FAST` (`labkit.host.fast_start`) switches zygote and archive off; `--standby` requests a standby driver, which
-includes the warm start. Seconds, measured on two cores (busy: one round under heavy load, so compare only ratios):
+`LABKIT_FAST` (`labkit.host.fast_start`) switches off the zygote, a process from which Spark's Python processes are
+forked, and the archive of Java classes. `--standby` starts a second driver before the crash, which runs a small query
+to warm up. Seconds, measured on two cores (busy: one round under heavy load, so compare only ratios):
 
                                                       with     without
     zygote     busy    SIGKILL to the next commit       29          50

@@ -30,7 +30,7 @@ from labkit.host.processes.protocol import Launch
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
-"""Seconds without an event after which the supervisor ends the driver that makes the archive or waits for another."""
+"""Seconds without an event after which the supervisor ends the driver that makes the archive."""
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):

@@ -90,7 +90,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """In the forked child, run the requested Python module with the requested environment and streams."""
+    """In a forked child, run the Python module that the launcher has requested, then end the process."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
