@@ -26,7 +26,7 @@ STORES: dict[str, str] = {
     "postgres": "labkit.stores.postgres.store:PostgresStore",
     "kafka": "labkit.stores.kafka.store:KafkaStore",
 }
-"""For each store's name, where its class is."""
+"""The module and the class of each store, by the store's name."""
 
 _LACKS: dict[Any, str] = {
     Appendable: "cannot append rows",
@@ -39,12 +39,13 @@ _LACKS: dict[Any, str] = {
 """For each protocol that a store may implement, the words in which an error message says that the store does not."""
 
 CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
-"""`_LACKS` with each protocol's name as key, because sinks name the protocol that they need."""
+"""For the name of each protocol that a store may implement, the words that say that a store does not."""
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location; the first write creates
-    it. Raises `InvalidInput` for any other kind.
+    """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location.
+
+    The first write creates the store. Raises `InvalidInput` for any other kind.
     """
     return _class(kind)(location)
 

@@ -1,7 +1,7 @@
 """One small protocol for each capability that a store (a database, a topic, a folder) may have; transaction names.
 
-A sink strategy requires one capability; a store implements those that it really has. The protocols do not mention
-Spark, failpoints or the order of batches.
+A sink requires one capability, such as upserts by key, and a store implements those that it really has. The protocols
+mention neither Spark nor crashes nor the order of batches.
 """
 
 import re
@@ -19,8 +19,7 @@ _HANDLE = re.compile(
 
 
 class Handle(NamedTuple):
-    """The unique name of one transaction, by which any process can commit or abort it, even after its writer's
-    death.
+    """The unique name of one transaction, by which any process can finish it, even after its writer's death.
 
     `incarnation` is the number of the driver that wrote (1 for the first driver of the query, 2 after a restart) and
     `attempt` the number of the task attempt, so two attempts at one task have two transactions.
@@ -64,8 +63,9 @@ class Store(Protocol):
 
 
 class Shown(NamedTuple):
-    """The times at which some rows were complete in the store and became visible to readers. Times are in seconds
-    since 1970, by the store's clock.
+    """When some rows were complete in the store, and when they became visible to readers.
+
+    Times are in seconds since 1970, by the store's clock.
     """
 
     at: Span | None = None
@@ -91,7 +91,7 @@ class Shown(NamedTuple):
 
 
 Tell = Callable[[Shown], None]
-"""A callback: a generator of rows calls it with the times that hold for the rows that it yields next."""
+"""A function that a generator of rows calls with the times of the rows that the generator yields next."""
 
 
 @runtime_checkable
@@ -102,8 +102,9 @@ class Clocked(Protocol):
         """Yield the rows of `history`; before each group of rows with the same times, call `tell` with the times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit. A store that cannot tell
-        which hidden rows are pre-committed yields all hidden rows with the times of their writes.
+        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit.
+
+        A store that cannot tell which hidden rows are pre-committed yields all of them, with the times of their writes.
         """
 
 
@@ -112,8 +113,9 @@ class Appendable(Protocol):
     """A store in which rows can be appended without a transaction, so that readers see them at once."""
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in order, in one atomic step if the store supports that. After the call they survive the
-        death of this process.
+        """Append the rows in order, in one atomic step if the store supports that.
+
+        After the call the rows survive the death of this process.
         """
 
 
@@ -122,15 +124,17 @@ class Keyed(Protocol):
     """A store with one current row for each key: a write replaces the row, and readers see the new one at once."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the row of each key, in one atomic step if the store supports that. The rows of one call must have
-        distinct keys. After the call they survive the death of this process.
+        """Replace the row of each key, in one atomic step if the store supports that.
+
+        The rows of one call must have distinct keys. After the call they survive the death of this process.
         """
 
 
 @runtime_checkable
 class Atomic(Protocol):
-    """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer. The
-    marker (query, batch) records that the batch is committed, so that a replay of the batch can be skipped.
+    """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer.
+
+    The marker (query, batch) records that the batch is committed, so that a restarted job can skip the batch.
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
@@ -159,9 +163,7 @@ class Transactional(Protocol):
     """A store for two-phase commit: any process can commit a pre-committed transaction, even after its writer died."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction with this name. No other transaction may have used the name, except one that was
-        aborted.
-        """
+        """Open a transaction with the name `handle`, which only an aborted transaction may have used before."""
 
     def commit(self, handle: Handle) -> None:
         """Commit a prepared transaction; do nothing if it is already committed.
@@ -175,7 +177,8 @@ class Transactional(Protocol):
 
     def prepared(self, query: str) -> list[Handle]:
         """Return the handles of all unfinished (open or prepared) transactions of the query, in ascending order.
-        Open ones are included because their writer may be dead, and nothing else would remove them.
+
+        Open ones are included because their writer may be dead, and nobody else would remove them.
         """
 
 
@@ -184,8 +187,7 @@ class Fencing(Protocol):
     """A store that rejects the writes of a driver that was replaced by a later one, even if it still runs."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
-        begins.
+        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
 
         Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
         Raises `JobFailed` if a driver with a greater number has called this before.
@@ -218,9 +220,7 @@ class ServerBacked(Protocol):
     """A store whose rows are in a server, such as PostgreSQL, and remain there when local files are deleted."""
 
     def check(self, capability: str) -> None:
-        """Check that the server is usable and supports `capability`, the name of a protocol in this module; write
-        nothing. Raises a `LabError` otherwise.
-        """
+        """Raise a `LabError` unless the server is usable and supports the protocol named `capability`; write nothing."""
 
     def destroy(self) -> None:
         """Delete all rows and transactions of the store in its server; do nothing if there are none."""

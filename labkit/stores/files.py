@@ -6,9 +6,9 @@
     staging/HANDLE.atomic            a single writer's transaction, worthless if the writer dies
     committed/NUMBER-HANDLE.jsonl    a visible transaction; the numbers give the order of visibility
 
-The folder is its own history. A lock on `staging` lets one process at a time rename files; the kernel releases
-the lock when its holder dies. Nothing that another process needs is kept in memory, and a folder of files
-cannot upsert.
+The files are also the history of what readers could see. A lock on `staging` lets one process at a time rename files;
+the kernel releases the lock when its holder dies. Nothing that another process needs is kept in memory. A folder of
+files cannot upsert.
 """
 
 import os
@@ -77,7 +77,7 @@ class StagedFile:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the file is closed, so that no more rows can be written."""
+        """Whether the file is closed, so that no more rows can be written."""
         return self._file.closed
 
     def write(self, row: Observation) -> None:
@@ -87,8 +87,9 @@ class StagedFile:
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Pre-commit: write the rows to disk (fsync) and rename the file to `.prepared`, the name that `commit`
-        looks for. Raises `JobFailed` if another process has aborted the transaction.
+        """Pre-commit: write the rows to disk (fsync) and rename the file to `.prepared`, which `commit` looks for.
+
+        Raises `JobFailed` if another process has aborted the transaction.
         """
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
@@ -107,8 +108,9 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Rename the file to `target` and close it. The caller holds the lock on the folder and has called `seal`.
-        Raises `JobFailed` if an abort has removed the file.
+        """Rename the file to `target` and close it. Raises `JobFailed` if an abort has removed the file.
+
+        The caller holds the lock on the folder and has called `seal`.
         """
         if not self._is_there():
             raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
@@ -117,8 +119,10 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Delete the file if its path still refers to the file that this object opened. Otherwise the file was
-        renamed, or it was removed and another writer has created a new one. The caller holds the folder's lock.
+        """Close the file, and delete it if its path still refers to it.
+
+        Otherwise the file was renamed, or it was removed and another writer has created a new one. The caller holds
+        the lock on the folder.
         """
         if not self.is_closed and self._is_there():
             self.path.unlink()
@@ -204,8 +208,9 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows with one write and no fsync: they survive SIGKILL at once, but a power cut only after
-        `close` has returned.
+        """Append the rows with one write and no fsync.
+
+        They survive SIGKILL at once, but a power cut only after `close` has returned.
         """
         with durable.explained(self._log):
             if self._descriptor is None:
@@ -220,8 +225,7 @@ class FilesStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a file for one batch, and yield a function that writes one row into it; the end of the block commits
-        the file.
+        """Open a file for one batch, and yield a function that writes a row into it; the end of the block commits it.
 
         A new writer of the batch removes the uncommitted file of an earlier one. Raises `JobFailed` if the batch is
         already committed, or if a newer writer has removed this one's file.

@@ -86,8 +86,9 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
 class SimulatedTransaction:
-    """One transaction for two-phase commit, which SQLite does not have, so the store simulates it. Its rows are in
-    the table `rows` at once, but the view `visible` omits them until the transaction is committed.
+    """One transaction for two-phase commit, which SQLite lacks, so that the store simulates it.
+
+    The transaction's rows are in the table `rows` at once, but the view `visible` omits them until the commit.
     """
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
@@ -106,8 +107,9 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically. Raises
-        `JobFailed` if the transaction was aborted.
+        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
+
+        Raises `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
         with self._writing() as connection:
@@ -147,8 +149,9 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times. Each transaction
-        records the time right before its commit.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+
+        Each transaction records the time right before its commit.
         """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1

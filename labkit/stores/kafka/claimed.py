@@ -1,7 +1,7 @@
-"""A plain transactional writer of one topic, which the next writer with the same transactional id fences.
+"""Write to a Kafka topic in transactions until another writer takes over.
 
-This is Kafka's own way of fencing: each writer that initialises the id raises its epoch, and the broker refuses the
-earlier writer. The writer never retries.
+This is Kafka's own way of fencing: each writer initialises the same transactional id, which raises the id's epoch, and
+the broker then refuses the earlier writer. A writer never retries.
 """
 
 from collections.abc import Callable, Sequence

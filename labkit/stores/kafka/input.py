@@ -1,6 +1,6 @@
-"""The topic that a job reads: the lab fills it with a run's input, and may commit offsets of a consumer group for it.
+"""The Kafka topic that a job reads: the lab writes a run's input to it, and may commit offsets of a consumer group.
 
-Two files in the topic's folder describe it:
+Two files in a local folder describe the topic:
 topic       the topic's name, see `labkit.stores.kafka.topic`
 homes       the partition of each word, and how many lines have been written
 
@@ -37,22 +37,21 @@ class InputTopic:
 
     @property
     def address(self) -> str:
-        """Return the broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
+        """The broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
         return self._topic.address
 
     @property
     def name(self) -> str:
-        """Return the topic's name."""
+        """The topic's name."""
         return self._topic.name()
 
     @property
     def group(self) -> str:
-        """Return the name of the run's consumer group, whose offsets only monitors read; Spark does not."""
+        """The name of the run's consumer group, whose offsets only monitors read; Spark does not."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write all `lines` (pairs of line number and word) that earlier calls have not written, and wait until the
-        broker has acknowledged them.
+        """Write the `lines` (pairs of line number and word) that no earlier call has written, and wait for the broker.
 
         With `new_partition`, first add a partition to the topic; words that occur for the first time go there.
         Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.

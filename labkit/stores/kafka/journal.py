@@ -26,8 +26,9 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 
 class Vote(NamedTuple):
-    """What any process needs to commit a pre-committed Kafka transaction: its producer's id and epoch, and its row
-    count. With 0 rows Kafka has opened no transaction, so there is nothing to commit.
+    """The data with which any process can commit a pre-committed Kafka transaction: its producer and row count.
+
+    With 0 rows Kafka has opened no transaction, so there is nothing to commit.
     """
 
     producer: Producer
@@ -53,8 +54,9 @@ class Journal:
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on every transaction that a driver of the query with a smaller number begins. Raises
-        `JobFailed` if a driver with a greater number has called this before.
+        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
+
+        Raises `JobFailed` if a driver with a greater number has called this before.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
@@ -76,9 +78,10 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record a new transaction as the file `NAME.open`, and return (inode, modification time in ns) of that
-        file. Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the
-        query has called `fence`.
+        """Record a new transaction as the file `NAME.open`, and return the file's inode and modification time (ns).
+
+        Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the query has
+        called `fence`.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
@@ -97,7 +100,8 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return (inode, modification time in ns) of the transaction's file `NAME.open`, or None if it is missing.
+        """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None if it is missing.
+
         If they differ from what `begin` returned, another writer has created the file again after an abort.
         """
         try:

@@ -23,8 +23,9 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed: each committed batch has a consumer group of its own with a committed
-    offset, which serves as the batch's marker. If a commit of the query is in progress, wait for it first.
+    """Return whether the batch is committed, which a committed offset of the batch's own consumer group records.
+
+    If a commit of the query is in progress, wait for it first.
     """
     if (name := topic.find()) is None:
         return False
@@ -97,9 +98,7 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of a transactional id and fence its writer. Errors are ignored, for example if the
-    broker does not answer.
-    """
+    """Abort the open transaction of the transactional id `name` and fence its writer; ignore errors of the broker."""
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)
 

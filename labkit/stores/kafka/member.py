@@ -11,7 +11,7 @@ from labkit.stores.kafka.reader import PARTITION
 from labkit.stores.kafka.transaction import DELIVERY, Coordinators, await_metadata, explained, hang_up, join, probe
 
 ANSWER = 10_000
-"""The milliseconds in which Kafka must answer a commit, or a consumer that leaves; kafka-python waits for minutes."""
+"""The milliseconds in which Kafka must answer a consumer that commits or leaves; kafka-python waits for minutes."""
 
 BROKERS_LEAST_SESSION = 6_000
 """Kafka's default of `group.min.session.timeout.ms`, the least session timeout that a broker allows."""
@@ -38,7 +38,7 @@ class Member:
     def poll(self) -> list[int]:
         """Return the offsets of the next records; an empty list if none came within 0.2 s.
 
-        Before, a consumer that is no member of its group joins it, which may take as long as a rebalance.
+        A consumer that is not yet a member of its group joins it first, which may take as long as a rebalance.
         """
         if not join(self._consumer):
             return []
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def generation(self) -> int:
-        """The group's generation of which this consumer believes to be a member."""
+        """The group's generation (its number after each rebalance) to which this consumer believes that it belongs."""
         return int(self._consumer.group_metadata().generation_id)
 
     def commit(self) -> None:
@@ -72,8 +72,8 @@ class Member:
 def least_session(broker: str) -> int:
     """Return the least session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds.
 
-    If this user is not allowed to read it, returns Kafka's default. Raises `ServiceUnavailable` if the broker does not
-    answer.
+    Returns Kafka's default if this user is not allowed to read the setting. Raises `ServiceUnavailable` if the broker
+    does not answer.
     """
     with closing(Coordinators(broker)) as coordinators:
         return int(coordinators.setting("group.min.session.timeout.ms") or BROKERS_LEAST_SESSION)

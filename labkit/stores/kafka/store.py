@@ -50,8 +50,7 @@ class KafkaStore:
         self._open: list[KafkaTransaction] = []
 
     def history(self) -> Iterator[Observation]:
-        """Yield the rows that a reader at read_committed receives, in the order of the log, up to the last stable
-        offset.
+        """Yield the rows that a reader at read_committed receives, in the order of the log.
 
         They also became visible in this order, because such a reader receives no record before all earlier
         transactions have ended.
@@ -81,16 +80,18 @@ class KafkaStore:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet. Their
-        transactions are open, or committed but later in the log than an open one; rows of aborted transactions are
-        left out.
+        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet.
+
+        Their transactions are open, or committed but later in the log than an open one. Rows of aborted transactions
+        are left out.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted
-        transactions. `visibility` of each row says whether its transaction is committed, open or aborted now.
+        """Yield every row that a reader at read_uncommitted receives, also those of open and aborted transactions.
+
+        `visibility` of each row says whether its transaction is committed, open or aborted now.
         """
         if self.topic.find() is not None:
             # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
@@ -110,8 +111,7 @@ class KafkaStore:
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows without a transaction, with an idempotent producer, and wait until the broker has them
-        all.
+        """Append the rows without a transaction, with an idempotent producer, and wait until the broker has them.
 
         The broker drops repeated requests of this producer (KIP-98), but not the same rows from another producer.
         """
@@ -162,8 +162,9 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit a prepared transaction and return the result; unlike `commit`, raise no error if Kafka has aborted
-        it. Raises `JobFailed` for a transaction that is not prepared.
+        """Commit a prepared transaction and return the result, also if Kafka has aborted the transaction.
+
+        Raises `JobFailed` for a transaction that is not prepared.
         """
         if not self.folder.is_dir():
             raise _not_prepared(self.folder, handle)
@@ -207,8 +208,9 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order. They come from
-        the local journal and from Kafka's list of transactions.
+        """Return the handles of all open and prepared transactions of the query, in ascending order.
+
+        They come from the local journal and from Kafka's list of transactions.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -218,8 +220,7 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
-        begins.
+        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
 
         Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
         Raises `JobFailed` if a driver with a greater number has called this before.
@@ -227,8 +228,9 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on. A
-        process that already has the store open may keep the old timeout.
+        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on.
+
+        A process that already has the store open may keep the old timeout.
         """
         self.topic.expire_after(seconds)
 
@@ -251,8 +253,9 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the offset of the first record of an open transaction, where a reader at read_committed has to
-        stop. Without an open transaction this is the end of the log.
+        """Return the offset at which a reader at read_committed has to stop: the first record of an open transaction.
+
+        Without an open transaction this is the end of the log.
         """
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
@@ -290,9 +293,7 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Determine from the records in the topic whether a transaction was committed, if Kafka's coordinator no
-        longer knows it.
-        """
+        """Return from the records in the topic how a transaction ended that Kafka's coordinator no longer knows."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was

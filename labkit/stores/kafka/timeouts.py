@@ -35,7 +35,7 @@ PATIENCE = 60.0
 """Seconds within which the broker must abort an expired transaction; by default it looks for them every 10 s."""
 
 WAITS = "the job waits until Kafka looks"
-"""The words in `TimeoutTrial.steps` for a wait until the broker aborts; there is none if the broker looks often."""
+"""The words in `TimeoutTrial.steps` that mark a wait until the broker has aborted an expired transaction."""
 
 _LOOK = 0.1
 
@@ -85,8 +85,7 @@ class TimeoutTrial:
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
 ) -> dict[str, TimeoutTrial]:
-    """Run a checkpointing job on a real broker for each kind of traffic, and return the results by name of the
-    traffic.
+    """Run a checkpointing job on a real broker for each kind of traffic; return the results by the traffic's name.
 
     The jobs run at the same time. `interval` is the checkpoint interval and `transaction` the transaction timeout,
     both in seconds of real time. Raises `ServiceUnavailable` without a broker, or if the broker does not abort an
@@ -115,8 +114,10 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed. It has `ATTEMPTS` attempts with the requested transaction
-        timeout; if a write fails in them, it runs once more with the longer timeout `TIMEOUT`.
+        """Run the job until all records are committed, and return the result.
+
+        The job has `ATTEMPTS` attempts with the requested transaction timeout. If a write fails in each of them, it
+        runs once more with the longer timeout `TIMEOUT`.
         """
         try:
             return self._tried()
@@ -148,6 +149,7 @@ class _Job:
 
     def _run_attempt(self, store: KafkaStore, interval: float) -> None:
         """Make one attempt at a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
+
         If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1
@@ -185,9 +187,10 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds after the start of the present attempt. If the transaction exceeds its timeout
-        by then, also wait until Kafka has aborted it; raises `ServiceUnavailable` if that takes more than `PATIENCE`
-        seconds.
+        """Wait until `moment` seconds after the start of the present attempt.
+
+        If the transaction is older than its timeout by then, also wait until Kafka has aborted the transaction. Raises
+        `ServiceUnavailable` if that takes more than `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))

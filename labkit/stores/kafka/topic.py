@@ -42,12 +42,12 @@ class Topic:
 
     @cached_property
     def address(self) -> str:
-        """Return the broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
+        """The broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
         return addresses.kafka()
 
     @cached_property
     def timeout(self) -> float:
-        """Return after how many seconds Kafka aborts an open transaction (transaction.timeout.ms)."""
+        """The seconds after which Kafka aborts an open transaction (transaction.timeout.ms)."""
         path = self.folder / "timeout"
         try:
             return float(path.read_text(encoding="ascii"))
@@ -81,14 +81,12 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a transaction: the topic's name followed by the handle, so that it is
-        unique in the cluster.
-        """
+        """Return the transactional id of a transaction: topic and handle, so that it is unique in the cluster."""
         return f"{self.name()}.{handle}"
 
     @property
     def coordinators(self) -> Coordinators:
-        """Return the client for requests about transactions; the first call connects it to the broker."""
+        """The client for requests about transactions; the first access connects it to the broker."""
         if self._coordinators is None:
             self._coordinators = Coordinators(self.address)
         return self._coordinators
@@ -100,8 +98,10 @@ class Topic:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """Return a new producer for the topic, and create the topic if it is missing. With a transactional id the
-        producer is transactional, and the caller must initialise it. Otherwise it is idempotent.
+        """Return a new producer for the topic, and create the topic if it is missing.
+
+        With a transactional id the producer is transactional, and the caller must initialise it. Without one it is
+        idempotent.
         """
         probe(self.address)
         self._make()
@@ -121,8 +121,9 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Send a row with a producer, and return the future of the broker's acknowledgement. `owner` identifies the
-        transaction in a record header; None means that there is none.
+        """Send a row with a producer, and return the future of the broker's acknowledgement.
+
+        `owner` identifies the row's transaction in a record header; None is for a row without a transaction.
         """
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
@@ -161,9 +162,10 @@ class Topic:
 
 
 class Group:
-    """A Kafka consumer group without members, whose committed offset for a topic can be read and set. Its name
-    begins with the topic's name, so it is deleted together with the topic. A job that starts from its checkpoint never
-    asks for this offset; it serves monitoring and experiments.
+    """A Kafka consumer group without members, whose committed offset for a topic can be read and set.
+
+    A job that starts from its checkpoint never asks for this offset, which serves monitoring and experiments. The
+    group's name begins with the topic's name, so the group is deleted together with the topic.
     """
 
     def __init__(self, topic: Topic, name: str) -> None:

@@ -29,7 +29,7 @@ PINNED = "3.0.12"
 """The version of kafka-python whose private names this module uses; tests run them against a real broker."""
 
 PATIENCE = 30.0
-"""Seconds within which a coordinator must answer, and must have written the markers of a decision."""
+"""Seconds within which a coordinator must answer a request, and must complete a commit or an abort."""
 
 DELIVERY = 30
 """Seconds within which a record must be delivered (delivery.timeout.ms)."""
@@ -69,8 +69,9 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """The broker's description of one transactional id (`name`) and its latest transaction. `timeout` is in seconds;
-    `started` is in seconds since 1970, or 0 if no transaction is open.
+    """The broker's description of one transactional id (`name`) and its latest transaction.
+
+    `timeout` is in seconds; `started` is in seconds since 1970, or 0 if no transaction is open.
     """
 
     name: str
@@ -91,8 +92,9 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` if nothing listens at the address (host:port). Without this check a Kafka client
-    would try for several seconds, and leave a thread running.
+    """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
+
+    Without this check a Kafka client would try for several seconds, and leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -115,14 +117,16 @@ def producer_of(writer: KafkaProducer) -> Producer:
 
 def flush(writer: KafkaProducer) -> None:
     """Wait until the broker has answered for every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
+
     Without a limit the client may wait forever for a broker that has gone away.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer. If it still has undelivered records after `seconds`, force it to close, and return True; the
-    client's own `close` would raise an error and leave its thread running.
+    """Close a producer; return whether records were still undelivered after `seconds` and the close was forced.
+
+    The client's own `close` would raise an error then, and leave its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -133,8 +137,9 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add committed offsets for the consumer group to the producer's open transaction. Raises `KafkaTimeoutError`
-    after `PATIENCE` seconds; the client's public method may wait forever.
+    """Add offsets, which the consumer group `group` commits, to the producer's open transaction.
+
+    Raises `KafkaTimeoutError` after `PATIENCE` seconds; the client's public method may wait forever.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The client's sender thread sleeps until somebody wakes it, as the public method does.
@@ -144,10 +149,10 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
-    """Wait until a subscribed consumer knows this partition of its topic, with which it may join its group.
+    """Wait until a subscribed consumer knows this partition of its topic, before it joins its group.
 
-    Otherwise its first poll joins without the partition, and so once more when the metadata has arrived; Kafka refuses
-    a commit in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
+    A consumer that joins earlier joins without the partition, and again when the metadata arrives; Kafka refuses a
+    commit in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
     """
     check_version()
     deadline = time.monotonic() + PATIENCE
@@ -168,8 +173,8 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
 def join(reader: KafkaConsumer) -> bool:
     """Wait until a subscribed consumer is a member of its group, at most `PATIENCE` seconds; return whether it is.
 
-    The client's public `poll` fetches, too, and so needs a short limit. If that ends while the group rebalances, and
-    the join succeeds before the next call, kafka-python 3.0.12 forgets the join and joins once more.
+    The client's public `poll` also fetches records, so it needs a short time limit. If the limit ends during a
+    rebalance, and the join succeeds before the next call, kafka-python 3.0.12 forgets the join and joins once more.
     """
     return bool(reader._coordinator.poll(timeout_ms=PATIENCE * 1000))  # noqa: SLF001 - no public name
 
@@ -200,8 +205,9 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that describes, commits and aborts transactions of any process in a Kafka cluster. It sends its
-    requests to the cluster's transaction coordinators; the address is host:port.
+    """A client that describes, commits and aborts transactions of any process in a Kafka cluster (host:port).
+
+    It sends its requests to the cluster's transaction coordinators.
     """
 
     def __init__(self, address: str) -> None:
@@ -263,7 +269,8 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait while a commit or abort of the transactional id `name` is in progress, then return its description.
+        """Wait until no commit or abort of the transactional id `name` is in progress, then return its description.
+
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
         deadline = time.monotonic() + PATIENCE
@@ -288,8 +295,9 @@ class Coordinators:
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Commit or abort a transaction that any process began (EndTxn). Returns kafka-python's error class for the
-        broker's answer, which is `NoError` if the broker has accepted the request.
+        """Commit or abort a transaction that any process began (EndTxn).
+
+        Returns kafka-python's error class for the broker's answer: `NoError` if the broker has accepted the request.
         """
         with explained(self._address):
             answer = self._ask(
@@ -306,7 +314,8 @@ class Coordinators:
 
     def fence(self, name: str, timeout: float) -> None:
         """Abort the open transaction of the transactional id `name` and fence its writer, by raising the id's epoch.
-        Sets the id's transaction timeout, in seconds. Returns when the abort markers are written.
+
+        `timeout` is the id's new transaction timeout in seconds. Returns when the abort is complete.
         """
         with explained(self._address):
             error, _ = self._ask(
@@ -359,8 +368,9 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the transaction coordinator of the id `name`, and return (error class, response). The
-        request is repeated while the coordinator is busy with an earlier one.
+        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
+
+        The request is repeated while the coordinator is busy with an earlier one.
         """
 
         async def send() -> Any:
@@ -381,8 +391,9 @@ class Coordinators:
         return self._retried(once)
 
     def _retried(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Call `ask` and return its result. While the coordinator is not ready, call it again; after `PATIENCE`
-        seconds raise Kafka's error.
+        """Call `ask` again and again while the coordinator is not ready, and return its result.
+
+        Raises Kafka's error after `PATIENCE` seconds.
         """
         deadline = time.monotonic() + PATIENCE
         while True:

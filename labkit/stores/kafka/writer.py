@@ -1,7 +1,7 @@
 """One open Kafka transaction: records are sent at once, and a pre-commit waits until the broker has acknowledged all.
 
-The broker cannot distinguish a pre-committed transaction from an open one, and aborts either after its timeout, which
-starts with the first record. `KafkaStore` commits and aborts.
+The broker cannot distinguish a pre-committed transaction from an open one, and aborts each of them after its timeout,
+which starts with the first record. `KafkaStore` commits and aborts.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,8 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has all rows, then record in the journal what is needed to commit.
+        """Pre-commit: wait until the broker has all rows, then record in the journal what a commit needs.
+
         Raises `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
@@ -86,9 +87,7 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer. An open transaction is not aborted, unlike with Java's
-        producer.
-        """
+        """Accept no more rows and close the producer; unlike Java's producer, do not abort an open transaction."""
         self._is_open = False
         self.hang_up()
 
@@ -121,9 +120,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a transaction timeout above the broker's maximum. Both are in seconds; `maximum` is None
-    if it is unknown.
-    """
+    """Return the error for a transaction timeout above the broker's maximum (None if unknown), both in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

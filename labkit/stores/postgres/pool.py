@@ -1,4 +1,4 @@
-"""Pools of connections to PostgreSQL, each for one schema; idle ones outlive the store that used them.
+"""Pools of connections to PostgreSQL, each for one schema; idle connections outlive the store that used them.
 
 Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a process
 keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its process, and is
@@ -25,7 +25,7 @@ from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
-"""The number of idle connections that a process keeps. A writer uses two: one has its transaction, one records it."""
+"""The number of idle connections that a process keeps. A writer uses two: for its transaction, and for notes on it."""
 
 IDLE_SECONDS = 10.0
 """Seconds after which the server closes an idle connection (`idle_session_timeout`, from PostgreSQL 14)."""
@@ -50,8 +50,9 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The pool of PostgreSQL connections of one store in this process. A caller takes a connection for one statement
-    or transaction and gives it back.
+    """The pool of PostgreSQL connections of one store in this process.
+
+    A caller takes a connection for one statement or transaction and gives it back.
     """
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
@@ -96,9 +97,10 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Return the SQL for a new session: search path, lock timeout, and synchronous_commit off. The statements
-        `BEGIN` (a constant), with which the store's transactions begin, set synchronous_commit back to the server's
-        value.
+        """Return the SQL for a new session: search path, lock timeout, and synchronous_commit off.
+
+        The store's transactions begin with the statements in the constant `BEGIN`, which set synchronous_commit back
+        to the server's value.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
@@ -145,6 +147,7 @@ class Keeper:
 
     def take(self, key: str, now: float) -> Connection | None:
         """Remove and return an idle connection for this key (server and settings), or return None if there is none.
+
         `now` is the time of the pool's clock in seconds; a connection that was idle for too long is closed.
         """
         with self._lock:
@@ -177,8 +180,7 @@ class Keeper:
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether an idle connection may be used again at the time `now` (seconds of the pool's clock); else
-    close it.
+    """Return whether an idle connection may be used again at the time `now` (pool's clock, in s); else close it.
 
     A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
     unasked, as it does before it closes a connection. The check neither reads nor sends data.

@@ -41,8 +41,9 @@ class OpenTransaction:
                 self._send(connection)
 
     def prepare(self) -> None:
-        """Pre-commit with PREPARE TRANSACTION, after which any process can commit the transaction. Before that the
-        remaining rows are sent. Raises `JobFailed` if the transaction was aborted.
+        """Send the remaining rows, and pre-commit with PREPARE TRANSACTION; then any process can commit.
+
+        Raises `JobFailed` if the transaction was aborted.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -64,8 +65,9 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows in the transaction. Also commit a copy of them, on another connection, in the table
-        `staged`, because the store's `hidden` cannot read uncommitted rows.
+        """Send the buffered rows in the transaction, and commit a copy of them on another connection.
+
+        The copy goes to the table `staged`, from which the store's `hidden` reads: it cannot read uncommitted rows.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -110,8 +112,10 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because only a
-    write makes PostgreSQL assign a transaction id; later rows are sent in chunks.
+    """The buffer for the rows of the open transaction `name`.
+
+    The first row should be sent at once, because only a write makes PostgreSQL assign a transaction id; later rows are
+    sent in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -128,8 +132,9 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer, and return the transaction's name and the rows, as parameters of the SQL statements
-        `INSERT` and `NOTE` in `labkit.stores.postgres.schema`.
+        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`.
+
+        These SQL statements are in `labkit.stores.postgres.schema`.
         """
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
@@ -140,11 +145,11 @@ class Rows:
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """First commit a row in the table `opened` that names the writer (its server process), and then begin a
-    two-phase transaction on the same connection.
+    """Record the writer (its server process) in the table `opened`, and then begin a two-phase transaction.
 
-    Returns that row's number, or None if the handle was used before or the server cannot prepare transactions.
-    Raises `JobFailed` if a later driver of the query has called `fence`.
+    The record is committed first, on the same connection. Returns the record's number, or None if
+    the handle was used before or the server cannot prepare transactions. Raises `JobFailed` if a later driver of the
+    query has called `fence`.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -158,11 +163,10 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """First commit a row in the table `opened` that names the writer (its server process), and then begin a
-    transaction with the batch's marker on the same connection.
+    """Record the writer (its server process) in the table `opened`, and begin a transaction with the batch's marker.
 
-    Returns that row's number, which is new in each call. Raises `JobFailed` if the batch is already committed, or if
-    a later driver of the query has called `fence`.
+    The record is committed first, on the same connection. Returns the record's number, which is new in each call. Raises
+    `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -182,9 +186,7 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that could not begin. Raises `JobFailed` if it could not because a later driver of the
-    query has called `fence`.
-    """
+    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver of the query has fenced it."""
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -227,9 +229,9 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
     """Commit a prepared transaction, and insert it with the next number into the table `visible`.
 
-    The numbers are the order in which transactions became visible. So that no other process takes the same number,
-    this function takes an advisory lock, which the caller must release with `let_go`. Returns False if no prepared
-    transaction has this handle.
+    The numbers give the order in which transactions became visible. So that no other process draws a number in the
+    meantime, this function takes an advisory lock, which the caller must release with `let_go`. Returns False if no
+    prepared transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -262,8 +264,9 @@ Queries the function pg_prepared_xact() and not its view: planning the view's jo
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist. If
-    another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist.
+
+    If another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -282,6 +285,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
     """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
+
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
     end = time.monotonic() + ABORT_SECONDS
@@ -299,8 +303,9 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row in `opened`, and close its writer's connection. If the writer is just
-    preparing the transaction, change nothing and return False.
+    """Delete an open transaction's row in the table `opened`, and close its writer's connection.
+
+    If the writer is just preparing the transaction, change nothing and return False.
     """
     try:
         with connection.transaction():
@@ -320,8 +325,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection, and wait up to 5 s for that. `writer` is (pid, start time);
-    both are compared, so that no later process with the same pid is ended.
+    """End the server process of a writer's connection, and wait up to 5 s for that.
+
+    `writer` is (pid, start time); both are compared, so that no later process with the same pid is ended.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -333,8 +339,9 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the row of the transaction `name` in `opened`; return whether there was one. If `number` is given, only
-    a row with this number is deleted.
+    """Delete the row of the transaction `name` in the table `opened`; return whether there was one.
+
+    If `number` is given, only a row with this number is deleted.
     """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0

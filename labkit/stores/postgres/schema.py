@@ -101,8 +101,9 @@ MARK = "labkit: "
 
 
 def schema_of(location: Path) -> str:
-    """Return the name of the PostgreSQL schema for a store's location. A bare name is the schema itself; for any
-    other path it is `labkit_` and a hash of the path.
+    """Return the name of the PostgreSQL schema for a store's location.
+
+    A location without a folder is itself the name; for any other path the name is `labkit_` and a hash of the path.
     """
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name

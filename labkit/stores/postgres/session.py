@@ -27,8 +27,9 @@ class Answer(NamedTuple):
 
 
 class SqlConnection:
-    """One connection to PostgreSQL for the SQL statements that a learner types in a notebook. They run in the schema
-    `schema`, which is created if it is missing.
+    """One connection to PostgreSQL for the SQL statements that a learner types in a notebook.
+
+    The statements run in the schema `schema`, which is created if it is missing.
     """
 
     def __init__(self, address: str, schema: str) -> None:
@@ -41,8 +42,9 @@ class SqlConnection:
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Run one SQL statement and return the server's answer; an SQL error is an answer as well. Raises
-        `ServiceUnavailable` if the connection was closed with `close`.
+        """Run one SQL statement and return the server's answer; an SQL error is an answer as well.
+
+        Raises `ServiceUnavailable` if the connection was closed with `close`.
         """
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")

@@ -1,9 +1,10 @@
 """PostgreSQL as a store: rows, totals by key, and two-phase commit with PREPARE TRANSACTION.
 
-A prepared transaction outlives its writer and never expires; any process can finish it by its gid. An open transaction
-ends with its writer's connection. Nobody can read the rows in either, so the tables `opened` and `staged`, written
-outside of them, list the transactions and their rows for `prepared` and `hidden`. Whether a transaction is prepared
-only the server's own list decides, and whether it is committed only the handle that it has written itself.
+A prepared transaction outlives its writer and never expires; any process can finish it by its name (gid). An open
+transaction ends with its writer's connection. Nobody else can read the rows in either, so the writer records its
+transactions in the table `opened` and copies of their rows in `staged`, on another connection; `prepared` and `hidden`
+read these tables. A transaction is prepared if the server's own list has it, and committed if the handle that it has
+itself written into the table `committed` is there.
 
 Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
 its insert, and commit timestamps follow a clock that may be set back. So a store makes everything visible under one
@@ -56,8 +57,9 @@ class PostgresStore:
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times by the server's
-        clock. The time of a commit is read right before it.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+
+        Times are by the server's clock; that of a commit is read right before it.
         """
         if not self._notes_moments():
             tell(Shown())
@@ -183,8 +185,7 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
-        begins.
+        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
 
         Such a driver's open transactions with a marker are rolled back. Its two-phase transactions are not changed;
         recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this before.
@@ -280,8 +281,9 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas. Call it
-    only for a PostgreSQL server that labkit has started.
+    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas.
+
+    Call this function only for a PostgreSQL server that labkit has started.
     """
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
