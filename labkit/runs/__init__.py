@@ -1,1 +1,1 @@
-"""A run of the word count: its scenario, its drivers and crashes, its record, and its pages."""
+"""Run the word count on real Spark with planned crashes: options, drivers, evidence, verdict and pages."""

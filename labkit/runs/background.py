@@ -38,8 +38,9 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """The state of one stage (`Stage`) of a run. The value of each member is the text that the crash panel, a
-    notebook's form for one crash, shows for that state.
+    """The state of one stage (`Stage`) of a run, with the text that the crash panel shows for it.
+
+    The crash panel is a notebook's form for one crash.
     """
 
     WAITING = "not yet"
@@ -148,8 +149,9 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Request that the run stops. Its drivers are then killed and its folder is deleted, and `wait` raises
-        `Cancelled`. Does nothing if the run has already ended.
+        """Request that the run stops; do nothing if it has already ended.
+
+        The thread then kills the run's drivers and deletes its folder, and `wait` raises `Cancelled`.
         """
         self._cancel.set()
 

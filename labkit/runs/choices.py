@@ -1,8 +1,7 @@
-"""Choose one crash in the crash panel, a form in a notebook: a sink, a store that can carry it, an order of commits
-and a failpoint.
+"""Keep the fields of the crash panel, a notebook's form for one crash, consistent: sink, store, failpoint and others.
 
-These parts of a choice always fit together: if the user changes one of them, the panel replaces those that no
-longer fit. The parts are the options of a run that the crash panel offers (`Part`).
+The values always fit together: if the user changes one of them, the panel replaces those that no longer fit. The fields
+are the options of a run that have a `Part`.
 """
 
 import json
@@ -18,8 +17,7 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the fields of the crash panel, a notebook's form for one crash, by name. Each name maps to (the field,
-    the option of a run that it sets).
+    """Return the fields of the crash panel, a notebook's form for one crash, by name, with the option that each sets.
 
     The fields are for example sink, store and failpoint. A field comes after all fields that restrict its values;
     fields for free text come last.
@@ -30,7 +28,7 @@ def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
 
 
 PARTS = tuple(parts())
-"""The names of the parts of a choice (sink, store, order, failpoint and input), as `parts` orders them."""
+"""The names of the crash panel's fields (sink, store, order, failpoint and input), in the order of `parts`."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,18 @@ class Choice:
     """
 
     words: Mapping[str, str]
-    """The chosen word of each part; an empty word means the default."""
+    """The value of each field as text; an empty text means the default."""
     names: Mapping[str, list[str]] = field(compare=False)
-    """For each part, the words that still fit the parts before it; a part of free text is missing here."""
+    """The values that each field may have, given those of the fields before it; fields for free text are missing."""
 
     def __getitem__(self, part: str) -> str:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a copy with the value `word` in the field `part`. Other fields whose values are impossible together
-        with `word` get possible ones. Raises `InvalidInput` for an unknown field or value.
+        """Return a copy with the value `word` in the field `part`.
+
+        Other fields whose values do not fit `word` get values that do. Raises `InvalidInput` for an unknown field or
+        value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -102,8 +102,9 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice in which each field has the requested value if it fits the fields before it, otherwise its
-    default if that fits, otherwise the first value that fits.
+    """Return a choice in which each field has the requested value, or, if that does not fit, another one.
+
+    That is the field's default or, if the default does not fit the fields before it either, the first value that fits.
     """
     scenario = Scenario()
     words, names = {}, {}

@@ -37,8 +37,7 @@ LEADS = {
 
 
 def conclude(run: Run) -> Outcome:
-    """Let the judge compare what readers could see with the expected output, and return the verdict with all
-    results.
+    """Let the judge compare the rows that readers could see with the expected output, and return all results.
 
     The run must have ended. Writes the results into the run's folder, and deletes the run's rows and its input topic
     from PostgreSQL or Kafka, unless `run.keep_store` is set. Raises the error with which the run failed.

@@ -1,5 +1,4 @@
-"""Drive runs on real Spark: start their drivers, let them crash, and start the next ones, several at once if memory
-allows.
+"""Drive runs on real Spark: start their drivers, let them crash, and start the next ones, if possible several at once.
 
 Several queries share one driver: each stops at its own failpoint, and one kill ends them all. The next driver of a
 query is always a new process.
@@ -42,9 +41,7 @@ DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings for starting the Spark drivers of a run, such as standby drivers. They affect the speed of the run,
-    but never its verdict.
-    """
+    """Settings for starting the Spark drivers of a run, which affect the run's speed but never its verdict."""
 
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
@@ -71,8 +68,7 @@ def conduct(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> None:
-    """Execute all runs, each with all its crashes and restarts. If a run fails, its error is stored in `Run.error`
-    and not raised.
+    """Execute all runs, each with all its crashes and restarts; store the error of a failed run in `Run.error`.
 
     `scratch` is a folder for temporary files, which is removed afterwards; `tell` is called with every event. A run
     fails if its driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if
@@ -123,8 +119,9 @@ def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int]
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
-    """Return the number of drivers to run at the same time. On a cluster it is 1, because the first driver would
-    take all cores, and a second driver would wait for them.
+    """Return the number of drivers to run at the same time.
+
+    On a cluster it is 1, because the first driver takes all cores, and a second driver would wait for them.
     """
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
@@ -250,9 +247,7 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute these runs in one driver. Returns when the driver has ended and the proof of each run's crash has
-        been checked.
-        """
+        """Execute these runs in one driver; return when it has ended and the proof of each run's crash is checked."""
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -299,8 +294,9 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers that
-        these runs used. The notebook had started the warm drivers before the runs began.
+        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers.
+
+        The warm drivers are those that the notebook had started before the runs began.
         """
         for warm in self._warm:
             warm.remove()

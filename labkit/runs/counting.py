@@ -93,8 +93,9 @@ class Prices(RunningCounts):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each order, by offset, the correct values: the item's original price, and its price after each
-        edit. All of them are correct, because a run without a crash may look the price up before or after an edit.
+        """Return for each order, by offset, the correct values: the item's original price, and that after each edit.
+
+        All of them are correct, because a run without a crash may look the price up before or after an edit.
         """
         if not self._edits:
             return {}

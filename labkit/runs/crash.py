@@ -52,8 +52,7 @@ def crash(
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
-    """Execute several runs in shared Spark drivers, which is faster than one by one, and return their outcomes by
-    name.
+    """Execute several runs in shared Spark drivers, which is faster than one by one; return their outcomes by name.
 
     `cases` maps a name of your choice to the arguments of `crash`. Raises the error of the first run that failed.
     """

@@ -51,8 +51,9 @@ Stop = Parked | Ended
 
 
 class Background:
-    """A thread that executes one step of a query, such as its recovery, because a step may wait forever at a
-    failpoint. The main loop polls `done`, and then reads `error`.
+    """A thread that executes one step of a query, such as its recovery, which may wait forever at a failpoint.
+
+    The main loop polls `done`, and then reads `error`.
     """
 
     def __init__(self, step: Callable[[], object]) -> None:
@@ -105,9 +106,10 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the query's next phase if the present one is over; the phases are recovery, execution and the last
-        commit. Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise
-        None. Raises the query's error.
+        """Start the query's next phase if the present one is over: recovery, execution, or the last commit.
+
+        Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise None. Raises
+        the query's error.
         """
         if self._group is not None:
             self._group.follow()
@@ -189,8 +191,9 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query if it has read every line of its socket, because a socket source never ends by itself. Does
-        not wait: `poll` calls this until the query has stopped.
+        """Stop the query if it has read every line of its socket, because a socket source never ends by itself.
+
+        This method does not wait; `poll` calls it until the query has stopped.
         """
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
@@ -251,7 +254,8 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Return (the number of task slots that these queries need at once, the names of the stores that they write to).
+    """Return how many task slots these queries need at once, and the names of the stores that they write to.
+
     A task that waits at a failpoint keeps its slot, so each query with a failpoint inside a task needs slots of its
     own; all other queries together need one.
     """

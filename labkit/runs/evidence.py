@@ -51,9 +51,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs (`load`) that
-    this driver executes.
-    """
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in its runs (`load`)."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -208,9 +206,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
 
 
 def _note_visible(run: Run) -> None:
-    """After a crash, while no driver runs, note how many rows readers can see, and when each hidden row was
-    pre-committed.
-    """
+    """Note after a crash how many rows readers can see, and when each hidden row was pre-committed."""
     with closing(run.open_store()) as store:
         run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
         note_waiting(run, store)

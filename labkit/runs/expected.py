@@ -17,8 +17,9 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One crash whose verdict is predicted: the sink, the store, the commit order (whether the sink commits before
-    or after Spark writes `commits/N`), and the failpoint.
+    """One crash whose verdict is predicted: the store, the sink, the commit order, and the failpoint.
+
+    The commit order says whether the sink commits before or after Spark writes `commits/N`.
     """
 
     store: str

@@ -45,8 +45,9 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """For the fault `expire`, make the server abort the run's transactions that stay open for `EXPIRES_AFTER`
-    seconds. Does nothing for other faults. Call it before the first driver starts.
+    """For the fault `expire`, make the server abort transactions that stay open for `EXPIRES_AFTER` seconds.
+
+    Does nothing for other faults. Call this function before the first driver starts.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -55,8 +56,7 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Inject the scenario's fault, such as a restart of the server, and return the proof of it for the evidence
-    file.
+    """Inject the scenario's fault, such as a restart of the server, and return its proof for the evidence file.
 
     `crashes` is the number of crashes so far; only the fault `falsify-group` uses this number, because it alternates
     between two wrong positions in the input. The proof is for example the ids of the killed processes or the names of
@@ -88,8 +88,9 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Wait until the server has aborted all open transactions of the run, and return the names of these
-    transactions. Raises `JobFailed` after `_PATIENCE` seconds.
+    """Wait until the server has aborted all open transactions of the run, and return their names.
+
+    Raises `JobFailed` after `_PATIENCE` seconds.
     """
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)

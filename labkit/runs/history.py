@@ -22,9 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a row that became visible, or the name of a moment at which a reader looked
-    (the field `reading`).
-    """
+    """One line of a run's history file: a visible row, or (`reading`) the name of a moment at which a reader looked."""
 
     reading: str | None = None
     offset: int = 0
@@ -46,7 +44,7 @@ class Recording:
     readings: Sequence[tuple[str, int]]
     """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
     keeps_all: bool = False
-    """Whether `events` keeps also a history of more than `MOST_ROWS` rows."""
+    """Whether `events` also keeps a history of more than `MOST_ROWS` rows."""
     events: list[Seen] | None = field(default_factory=list)
     """All rows and readings so far; None if the history is too long."""
     shown: list[Shown] | None = field(default_factory=list)

@@ -1,5 +1,4 @@
-"""Use Spark's own Kafka source as the input of a run: its topic, its options, and the offsets that job and group
-reached.
+"""Use Spark's own Kafka source as the input of a run: its topic, its options, and how far job and group have read.
 
 The checkpoint records how far the job has read: `offsets/N` holds the end of batch N for every partition, and a
 restarted driver continues from there. The consumer group is a separate record for monitors: it is written after
@@ -42,9 +41,7 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 
 def check_source(scenario: Scenario) -> None:
-    """For a scenario that reads Kafka, check that the broker answers and that the jars of Spark's connector are
-    there. Raises `ServiceUnavailable`, which names the missing service or file.
-    """
+    """Raise `ServiceUnavailable` if a scenario reads Kafka, but the broker or a jar of Spark's connector is missing."""
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
         from labkit.stores.kafka.transaction import probe
@@ -77,11 +74,10 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """After crash number `crashes` (from 1), change the source as the scenario asks: add a partition to the topic, or
-    commit wrong offsets to its consumer group.
+    """After a crash, add a partition to the input topic, or commit wrong offsets to its consumer group.
 
-    Returns, as proof of the change, the offsets afterwards: the ends of the topic's partitions, or the group's
-    offsets.
+    The scenario says which of the two; `crashes` is the number of crashes so far. Returns, as proof of the change, the
+    offsets afterwards: the ends of the topic's partitions, or the group's offsets.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:

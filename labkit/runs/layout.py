@@ -60,9 +60,10 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`. The rows of
-        `postgres` and `kafka` are in a server: for `postgres` this path does not exist and only identifies the
-        store, for `kafka` it is a folder with notes, such as the topic's name.
+        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`.
+
+        The rows of `postgres` and `kafka` are in a server. For `postgres` this path does not exist and only
+        identifies the store; for `kafka` it is a folder with notes, such as the topic's name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 

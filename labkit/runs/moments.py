@@ -29,8 +29,10 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of kills, batches and starts in a run. From them `bound` computes the earliest and the latest time
-    at which a row can have become visible, for a store that does not record that time itself.
+    """The times of kills, batches and starts in a run, in seconds since 1970.
+
+    For a store that does not record when a row became visible, `bound` computes from them the earliest and the latest
+    possible time.
     """
 
     begun: float | None
@@ -45,9 +47,10 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when a row became complete and visible: the times `shown` that the store recorded, or, where it
-        recorded none, the earliest and the latest possible time. `place` is the row's position in the history, from
-        0.
+        """Return when a row became complete and visible: the times `shown` that the store recorded, or bounds.
+
+        Where the store recorded no time, the result is the earliest and the latest possible one. `place` is the row's
+        position in the history, from 0.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -94,8 +97,9 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """Collect the times of kills, batches and starts from the files of a run that ended at `ended` (seconds since
-    1970). Kills of an executor are left out, because no reader looked after them.
+    """Collect the times of kills, batches and starts in a run that ended at `ended` (seconds since 1970).
+
+    Kills of an executor are left out, because no reader looked after them.
     """
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None

@@ -28,8 +28,7 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check the input, Java and the servers that a run needs, create the run's folder, and return the run, not yet
-    started.
+    """Check input, Java and servers for a run, create the run's folder, and return the run without starting it.
 
     `folder` is by default a new folder below `runs`. Raises `InvalidInput` for a bad input, or if the folder exists
     or cannot be written, and `ServiceUnavailable` if Java or a server is missing.
@@ -39,8 +38,9 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Prepare several runs; `scenarios` maps the folder of each run to its scenario. Checks everything as `prepare`
-    does, then creates the folders. Raises the errors of `prepare`; if a check fails, no folder has been created.
+    """Prepare several runs as `prepare` does; `scenarios` maps the folder of each run to its scenario.
+
+    Raises the errors of `prepare`; if a check fails, no folder has been created.
     """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
@@ -54,8 +54,9 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers that hold the run's store and its input are reachable and support what the run needs;
-    change nothing. Raises a `LabError`, such as `ServiceUnavailable`.
+    """Check that the servers with the run's store and input are usable for the run; change nothing.
+
+    Raises a `LabError`, such as `ServiceUnavailable`.
     """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
@@ -86,8 +87,7 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the unfinished run in `folder`, whose process was stopped, so that it can continue with its next
-    driver.
+    """Return the unfinished run in `folder`, whose process was stopped, so that its next driver can continue.
 
     Raises `InvalidInput` if the run is finished or damaged, or if its job is `socket`, which cannot send its input
     again.

@@ -45,7 +45,7 @@ PHRASES: Mapping[type[AnyEvent], str] = {
     events.Unwanted: "the driver was stopped",
     events.Waits: "waiting for a turn on this machine: {event.ahead} run(s) come first",
 }
-"""The phrase of each event; after the name of its query if it is about one."""
+"""The phrase for each kind of event; if an event is about one query, the query's name precedes the phrase."""
 
 
 @takes("lab.aloud(event)")

@@ -19,9 +19,7 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 
 MOST_KEYS = 1_000
-"""The largest number of keys whose last values are part of the verdict; with more keys they are in a file of their
-own.
-"""
+"""The largest number of keys whose last values the verdict contains; those of more keys are in a separate file."""
 
 _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 

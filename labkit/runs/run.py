@@ -29,8 +29,9 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One run in progress: a Spark query with planned crashes, and their evidence so far. `conclude` (module
-    `labkit.runs.conclude`) turns it into a `RunRecord` with a verdict.
+    """One run in progress: a Spark query with planned crashes, and their evidence so far.
+
+    `labkit.runs.conclude.conclude` turns it into a `RunRecord` with a verdict.
     """
 
     scenario: Scenario
@@ -42,9 +43,7 @@ class Run:
     ready: dict[int, Span] | None = field(default_factory=dict)
     """The times at which the rows that a crash left hidden were pre-committed, by offset; None if unknown."""
     started: dict[int, float] = field(default_factory=dict)
-    """The time, in seconds since the epoch, at which each driver's query started after its recovery, by driver
-    number.
-    """
+    """When each driver's query started after its recovery, in seconds since 1970, by driver number."""
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
@@ -110,16 +109,18 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Split the input for the socket source: return for each driver the list of its lines, each line encoded as
-        JSON. A driver that will be killed gets one batch, and the last driver gets the rest.
+        """Return for each driver the input lines that its socket source will get, each line encoded as JSON.
+
+        A driver that will be killed gets one batch, and the last driver gets the rest.
         """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """If the scenario asks for the deletion of the checkpoint, rename the checkpoint's folder after a crash, so
-        that the next driver finds none. Does nothing if the folder was already renamed.
+        """After a crash, rename the checkpoint's folder if the scenario asks for its deletion.
+
+        The next driver then finds no checkpoint. Does nothing if the folder was already renamed.
         """
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():

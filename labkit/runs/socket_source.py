@@ -54,8 +54,9 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a planning time has just passed, so that a query that is started now has almost a whole
-        interval to receive its lines before the next planning time.
+        """Return whether a planning time has just passed.
+
+        A query that starts now has almost a whole interval to receive its lines before the next planning time.
         """
         return self._passed() < 0.2
 
@@ -64,9 +65,7 @@ class Plans:
         return 0.4 < self._passed() < 0.6
 
     def is_near(self) -> bool:
-        """Return whether the next planning time is so near that lines must be sent now to be in the batch planned
-        then.
-        """
+        """Return whether the next planning time is so near that lines for its batch must be sent now."""
         return self._passed() > 0.8
 
     def _passed(self) -> float:
@@ -75,8 +74,7 @@ class Plans:
 
 
 class SocketProgress:
-    """Detects that a query has read all `lines` lines that its socket sends to it; a socket source never ends by
-    itself.
+    """Detects that a query has read all `lines` lines of its socket, because a socket source never ends by itself.
 
     The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for them;
     so a query that plans no new batch for 2.5 trigger intervals also counts as finished.

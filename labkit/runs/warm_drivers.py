@@ -1,6 +1,6 @@
-"""Drivers that a notebook keeps warm, so that a crash begins, and its recovery too, without waiting for Spark.
+"""Keep Spark drivers started in advance (warm), so that a crash in a notebook and its recovery need not wait for Spark.
 
-A warm driver is a standby driver (`labkit.spark.fast.standby`) that has run a scratch query and waits for real ones. A
+A warm driver is a standby driver (`labkit.spark.fast.standby`) that has run a trial query and waits for real ones. A
 run takes a warm driver for each driver that it needs, kills it like any other, and the pool starts new ones in the
 background. Proof and verdict are those of every run: a warm driver gets the queries of a dead one only with the proof
 of its death.
@@ -46,9 +46,9 @@ LEAST_FREE = MEMORY_NEEDED / 2
 THREADS = (PARTITIONS + 1) * ACTIVE
 """The threads of a warm driver, enough for a run with the usual number of tasks."""
 _JOBS = {Job.RUNNING, Job.SHOP}
-"""The jobs whose sessions have the settings with which the drivers start."""
+"""The jobs that a warm driver can execute, because they need the Spark settings with which it was started."""
 _LOOK = 1.0
-"""The seconds after which the keeper looks at the clock and at the machine's memory again."""
+"""The seconds after which the background thread checks the clock and the machine's free memory again."""
 
 
 class WarmDriver:
@@ -121,8 +121,9 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Mark the `with` block as a run: during it no driver is started in advance, because the run needs the
-        processor. Afterwards the drivers that the run used are replaced.
+        """Start no driver in advance during the `with` block, in which a run needs the processor.
+
+        Afterwards the drivers that the run used are replaced.
         """
         with self._changed:
             self._runs += 1
@@ -149,8 +150,10 @@ class WarmDrivers:
         return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Remove a driver that can execute this run from the pool, and return it; None if there is none. The caller
-        must end it. The method waits for a driver that is still starting, because a new one would take longer.
+        """Remove a driver that can execute this run from the pool, and return it; None if there is none.
+
+        The caller must end the driver. The method waits for a driver that is still starting, because a new one would
+        take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -224,9 +227,10 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return the pool of drivers that this notebook keeps started in advance. Returns None if there is no notebook
-    that a user is looking at (for example if a program executes it), without Java, or if LABKIT_FAST turns the pool
-    off.
+    """Return the pool of drivers that this notebook keeps started in advance.
+
+    Returns None if no person uses a notebook here (a program may execute it), without Java, or if LABKIT_FAST turns the
+    pool off.
     """
     try:
         if not is_watched() or not fast_start().warm:

@@ -25,15 +25,14 @@ from labkit.runs.progress import Tell, silent
 from labkit.view.front_end import Line, is_kernel, is_watched, line
 
 STEPS = 5
-"""The steps of one driver in the progress bar: process started, Spark up, job opened, failpoint or end reached,
-dead.
-"""
+"""The steps of one driver in the progress bar: process started, Spark up, job opened, failpoint or end, dead."""
 
 
 @dataclass
 class Watch:
-    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs. For
-    several runs it shows only how many have ended.
+    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs.
+
+    For several runs the line shows only how many have ended.
     """
 
     line: Line
@@ -70,8 +69,9 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Update the line if the stage or the number of seconds has changed. Call it several times a second, in the
-        thread that executes the notebook's cell.
+        """Update the line if the stage or the number of seconds has changed.
+
+        Call this method several times a second, in the thread that executes the notebook's cell.
         """
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:

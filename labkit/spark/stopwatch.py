@@ -15,9 +15,8 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures how many seconds one batch spends in each phase, such as write and commit.
-
-    `log` is the lab's directory in the checkpoint, with the file for the results.
+    """Measures how many seconds one batch spends in each phase, such as write and commit. `log` is the lab's
+    directory in the checkpoint, with the file for the results.
     """
 
     def __init__(self, log: Path, batch: int) -> None:

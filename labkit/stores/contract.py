@@ -124,9 +124,8 @@ class Keyed(Protocol):
     """A store with one current row for each key: a write replaces the row, and readers see the new one at once."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the row of each key, in one atomic step if the store supports that.
-
-        The rows of one call must have distinct keys. After the call they survive the death of this process.
+        """Replace the row of each key, in one atomic step if the store supports that. The rows of one call must have
+        distinct keys. After the call they survive the death of this process.
         """
 
 
@@ -220,7 +219,7 @@ class ServerBacked(Protocol):
     """A store whose rows are in a server, such as PostgreSQL, and remain there when local files are deleted."""
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` unless the server is usable and supports the protocol named `capability`; write nothing."""
+        """Raise a `LabError` unless the server is usable and supports this capability (a protocol's name)."""
 
     def destroy(self) -> None:
         """Delete all rows and transactions of the store in its server; do nothing if there are none."""

@@ -107,9 +107,8 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
-
-        Raises `JobFailed` if the transaction was aborted.
+        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically. Raises
+        `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
         with self._writing() as connection:
@@ -149,9 +148,8 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
-
-        Each transaction records the time right before its commit.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times. Each transaction
+        records the time right before its commit.
         """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1

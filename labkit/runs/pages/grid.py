@@ -53,9 +53,7 @@ class Square(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The verdict as text: its sign and its name, followed by the sign ↩ (`JUMPED`) if a reader saw a value go
-        back.
-        """
+        """The verdict as text: its sign and its name, followed by ↩ if a reader saw a value go back."""
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 

@@ -22,8 +22,9 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the job is stateful, that is, keeps its counts in a processor of the lab. `may` is
-    the end of the error message, after "only the jobs ... may".
+    """Return the condition that the job keeps its counts in the lab's stateful processor.
+
+    `may` is the end of the error message, after "only the jobs ... may".
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -49,8 +50,10 @@ def check_capable(scenario: "Scenario") -> None:
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if a planned crash is impossible, because the sink never passes the failpoint, or because
-    the failpoint is in the recovery of the first driver, which has nothing to recover.
+    """Raise `InvalidInput` if a run can never reach the failpoint of a planned crash.
+
+    The sink may never pass the failpoint, or the failpoint is in the recovery of the first driver, which has nothing to
+    recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
@@ -82,9 +85,7 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if an executor is to be killed, but there is no separate executor, or the executors write
-    no rows with this job and sink.
-    """
+    """Raise `InvalidInput` if an executor is to be killed, but no separate executor would write rows."""
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

@@ -20,9 +20,7 @@ class Part:
 
     label: str
     offers: Callable[["Scenario"], Sequence[str]] | None = None
-    """Returns the words from which the user may choose, given a scenario with the options before this one; None for
-    free text.
-    """
+    """Returns the values to choose from, given a scenario with the options before this one; None for free text."""
     name: str = ""
     """The name of this field if it differs from the option's name."""
     first: str = ""

@@ -208,9 +208,8 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order.
-
-        They come from the local journal and from Kafka's list of transactions.
+        """Return the handles of all open and prepared transactions of the query, in ascending order. They come from
+        the local journal and from Kafka's list of transactions.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -228,9 +227,8 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on.
-
-        A process that already has the store open may keep the old timeout.
+        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on. A
+        process that already has the store open may keep the old timeout.
         """
         self.topic.expire_after(seconds)
 

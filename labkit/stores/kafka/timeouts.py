@@ -149,7 +149,6 @@ class _Job:
 
     def _run_attempt(self, store: KafkaStore, interval: float) -> None:
         """Make one attempt at a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
-
         If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1

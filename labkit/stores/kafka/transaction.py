@@ -69,9 +69,8 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """The broker's description of one transactional id (`name`) and its latest transaction.
-
-    `timeout` is in seconds; `started` is in seconds since 1970, or 0 if no transaction is open.
+    """The broker's description of one transactional id (`name`) and its latest transaction. `timeout` is in seconds;
+    `started` is in seconds since 1970, or 0 if no transaction is open.
     """
 
     name: str
@@ -92,9 +91,8 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
-
-    Without this check a Kafka client would try for several seconds, and leave a thread running.
+    """Raise `ServiceUnavailable` if nothing listens at the address (host:port). Without this check a Kafka client
+    would try for several seconds, and leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -117,7 +115,6 @@ def producer_of(writer: KafkaProducer) -> Producer:
 
 def flush(writer: KafkaProducer) -> None:
     """Wait until the broker has answered for every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
-
     Without a limit the client may wait forever for a broker that has gone away.
     """
     writer.flush(timeout=DELIVERY + 10)
@@ -368,9 +365,8 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
-
-        The request is repeated while the coordinator is busy with an earlier one.
+        """Send a request to the transaction coordinator of the id `name`, and return (error class, response). The
+        request is repeated while the coordinator is busy with an earlier one.
         """
 
         async def send() -> Any:

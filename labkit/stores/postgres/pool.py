@@ -50,9 +50,8 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The pool of PostgreSQL connections of one store in this process.
-
-    A caller takes a connection for one statement or transaction and gives it back.
+    """The pool of PostgreSQL connections of one store in this process. A caller takes a connection for one statement
+    or transaction and gives it back.
     """
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
@@ -147,7 +146,6 @@ class Keeper:
 
     def take(self, key: str, now: float) -> Connection | None:
         """Remove and return an idle connection for this key (server and settings), or return None if there is none.
-
         `now` is the time of the pool's clock in seconds; a connection that was idle for too long is closed.
         """
         with self._lock:

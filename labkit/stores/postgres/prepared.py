@@ -112,10 +112,8 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`.
-
-    The first row should be sent at once, because only a write makes PostgreSQL assign a transaction id; later rows are
-    sent in chunks.
+    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because only a
+    write makes PostgreSQL assign a transaction id; later rows are sent in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -165,8 +163,8 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     """Record the writer (its server process) in the table `opened`, and begin a transaction with the batch's marker.
 
-    The record is committed first, on the same connection. Returns the record's number, which is new in each call. Raises
-    `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
+    The record is committed first, on the same connection. Returns the record's number, which is new in each call.
+    Raises `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -264,9 +262,8 @@ Queries the function pg_prepared_xact() and not its view: planning the view's jo
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist.
-
-    If another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist. If
+    another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -285,7 +282,6 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
     """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
-
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
     end = time.monotonic() + ABORT_SECONDS
@@ -325,9 +321,8 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection, and wait up to 5 s for that.
-
-    `writer` is (pid, start time); both are compared, so that no later process with the same pid is ended.
+    """End the server process of a writer's connection, and wait up to 5 s for that. `writer` is (pid, start time);
+    both are compared, so that no later process with the same pid is ended.
     """
     connection.execute(_TERMINATE, list(writer))
 
