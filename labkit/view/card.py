@@ -18,7 +18,7 @@ MOST_BYTES = 50_000
 """The largest size of a card's HTML in bytes."""
 
 GOOD, BAD, DIM = "good", "bad", "dim"
-"""The tones of a card's large word, which choose its colour: the result is good, bad, or unknown."""
+"""The tones (CSS classes) of a card's large word: the result is good, bad, or unknown."""
 
 
 class Html(str):
@@ -97,7 +97,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side, without those that would make a card too large."""
+    """Return several results of `fold` side by side as HTML, without those that would make a card too large."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())

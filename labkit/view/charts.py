@@ -1,4 +1,4 @@
-"""Draw results with matplotlib; each function returns the figure and the data that it shows, for tests and tables.
+"""Draw with matplotlib the values that a reader saw in real runs, and make figures readable for screen readers.
 
 Marks differ in shape as well as in colour.
 """
@@ -82,8 +82,8 @@ class Track(NamedTuple):
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
     """Return chart data for each run: the values of one key that the reader saw, one after the other.
 
-    The nth read has the same position in the charts of all runs, so that they can be compared. `runs` maps the name
-    of a run to the result of `labkit.view.timeline.by_key` for that key.
+    The reader's nth look has the same position in the charts of all runs, so that they can be compared. `runs` maps
+    the name of a run to the result of `labkit.view.timeline.by_key` for that key.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]

@@ -1,4 +1,4 @@
-"""Draw the effects of a program from top to bottom, and the points at which it was killed with the result of each.
+"""Draw a program's effects from top to bottom, and the points at which it was killed, with the result of each kill.
 
 Effects are the program's writes to files and its requests to stores. Signs and words repeat the meaning of the
 shades, so that no reader depends on colour.
@@ -24,7 +24,7 @@ columns.
 """
 
 NO_HARM, BROKE = "nothing broke", "it breaks"
-"""The words for the result of one kill; a guarantee would claim too much, because only some points were tried."""
+"""The words for the result of a kill in an incomplete test, which cannot show a guarantee such as exactly-once."""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
 SHADES |= {NO_HARM: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}

@@ -1,4 +1,4 @@
-"""Show forms in a notebook: anywidgets that display data from Python and report what a person does."""
+"""Show forms in a notebook: widgets that display data from Python and send back what a person chooses or types."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from labkit.view.assets import asset
 
 
 def with_page(bundle: Any, plain: str, page: str) -> Any:
-    """Return a widget's MIME bundle with a text and a page for readers without a kernel."""
+    """Return a widget's MIME bundle, extended by plain text and an HTML page for readers without a kernel."""
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:
         data |= {"text/plain": plain, "text/html": page}
@@ -18,9 +18,10 @@ def with_page(bundle: Any, plain: str, page: str) -> Any:
 
 
 class Form(anywidget.AnyWidget):
-    """A widget that displays the data in `shown`, and passes messages of the browser to a function.
+    """A widget that displays the data in `shown`, and calls `heard` with each message from the browser.
 
-    The field of a message names what a person did, such as `run` or `said`; `hello` says that a view has opened.
+    A message is a dictionary whose first key names what a person did, such as `run`; `hello` means that a view has
+    opened.
     """
 
     shown = traitlets.Dict().tag(sync=True)

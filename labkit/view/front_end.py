@@ -1,4 +1,4 @@
-"""Detect whether a person looks at this output, and then show a card (HTML), or one line of text that changes.
+"""Detect whether a person looks at this output, and show that person a result card (HTML) or a changing line of text.
 
 A notebook that a program executes (nbval, papermill, nbconvert) gets plain text or nothing, so that its output is
 always the same.

@@ -1,7 +1,7 @@
-"""Draw the durable writes of one step of several engines, one engine below the other, and mark the decision.
+"""Draw the durable writes of one batch or checkpoint of several engines, one below the other; mark the decisive write.
 
-A step is a batch or a checkpoint; the decision is the write after which a restart does not repeat it. The caller
-supplies the writes, the write before which each engine was killed, and the verdict.
+After the decisive write, a restarted engine does not repeat the batch. The caller supplies the writes, the write before
+which each engine was killed, and the verdict.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return a line for each stream processor: its writes, the one that ends the batch in brackets, ✗ at the kill."""
+    """Return a line for each stream processor: its writes, the decisive one in brackets, and ✗ at the kill."""
     return "\n".join(_line(lane) for lane in lanes)
 
 

@@ -26,7 +26,7 @@ MOST_TOKENS = 5
 
 
 MEMORY = 20_000
-"""The number of parts of pictures whose size or drawing is cached, because most of them are the same in many steps."""
+"""The number of boxes, rows and channels whose size or drawing is cached; most are the same in many steps of a run."""
 
 
 class Rect(NamedTuple):
@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """How a row of a box is laid out: label and content on one line (`is_level`), or the label above the content."""
+    """The layout of one row of a box: label and content on one line (`is_level`), or the label above the content."""
 
     label: list[str]
     content: list[Line]
@@ -120,7 +120,7 @@ def indent(row: Row) -> float:
 
 @lru_cache(maxsize=MEMORY)
 def cell(row: Row, inner: float) -> Cell:
-    """Return how a row is laid out in a box; `inner` is the box's width in pixels without its margins."""
+    """Return the layout of a row in a box; `inner` is the box's width in pixels without its margins."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
     tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
     value = width(row.value, TEXT, bold=True)
@@ -286,9 +286,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return, for each pair of columns, the pixels that lie between the bends of its channels and their reader.
+    """Return the length in pixels of the horizontal part of channels, for each pair of columns that they connect.
 
-    All messages that wait there fit in, so that no slanting line crosses them.
+    The messages that wait in a channel are drawn on that part, so that no slanting line crosses them.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():

@@ -1,7 +1,7 @@
 """Answer the messages of the player in a browser: translate a click into a call of a `Session`, and return the changes.
 
-A notebook's widget and a page without a kernel have different ways to carry messages. Both use this class, and the
-same front end (`static/stepper.js`).
+The player is the view in which a reader steps through a simulator's run. A notebook's widget and a page without a
+kernel carry messages in different ways, but both use this module and the same front end (`static/stepper.js`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +108,7 @@ class Presenter:
         return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
 
     def tell(self, notice: str) -> None:
-        """Send the latest changes to all players (views of the run), with the sentence `notice` for the reader."""
+        """Send the changes since the last message to all players (views of the run), with a sentence for the reader."""
         session, base = self.session, self._version
         self._notice = notice
         self._version += 1

@@ -1,6 +1,7 @@
-"""Draw a chart of waiting times against commit intervals: measurements as marks, the prediction as a dashed line.
+"""Draw a chart of how long readers wait for a record, against the time between two commits of the writer.
 
-Each way of writing has a mark of its own shape and colour, and the picture's description contains the numbers.
+Measurements are marks, with a shape and a colour for each series, and a prediction is a dashed line. The picture's
+description contains the numbers.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """A series of the chart: measured waits as pairs of commit interval and wait in seconds, sorted by interval."""
+    """A series of the chart: pairs of commit interval and measured wait, both in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -48,7 +49,7 @@ class Plane(NamedTuple):
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Draw waits against commit intervals up to `longest` seconds as SVG, with a series for each way of writing.
+    """Draw readers' waits against commit intervals up to `longest` seconds as SVG, with a series for each of `ways`.
 
     `predicted` is the predicted wait per second of the interval, drawn as a line; None draws no line.
     """

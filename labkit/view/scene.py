@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens in the picture: the box that acts, the kind of event, and boxes affected directly."""
+    """Where an action happens in the picture: the box that acts, the kind of event, and other boxes that it affects."""
 
     box: str
     event: Event = Event.STEP
@@ -139,7 +139,7 @@ class Drawing(NamedTuple):
     scene: Callable[[Any, Any], Scene]
     """Returns the picture of a state of the simulator."""
     place: Callable[[Any, Action], Place]
-    """Returns the box that acts in an action of the simulator, and the boxes that it affects directly."""
+    """Returns the box that carries out an action of the simulator, and the other boxes that the action affects."""
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:

@@ -145,8 +145,8 @@ class Session:
     def jump(self, action: str, at: int | None = None) -> Prospect:
         """Take an action at step `at` (default: now), and go on to the nearest state that violates a property.
 
-        Returns the outcomes of the runs after the action. Raises `InvalidAction` if there is no such action or
-        state.
+        Returns how often runs that begin with the action go wrong (`Prospect`). Raises `InvalidAction` if there is no
+        such action or state.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
@@ -183,7 +183,7 @@ class Session:
         self.kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
 
     def compare(self, trace: Trace) -> None:
-        """Keep the run of a trace, to compare this run with it. Raises a `LabError` if the trace cannot be replayed."""
+        """Keep the run of another trace for comparison. Raises a `LabError` if that trace cannot be replayed."""
         self.kept = Story(replay(trace))
 
     def _step(self, step: int) -> int:

@@ -68,9 +68,9 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the space-time diagram of a simulated run, from the picture of each state (`scenes`).
+    """Return the space-time diagram of a simulated run, derived from the picture of each state (`scenes`).
 
-    For each step, `places` says which box acts, and `sentences` describes the action.
+    For each step, `places` says which box of the picture acts, and `sentences` describes the action.
     """
     names = lanes(scenes)
     steps = []

@@ -49,7 +49,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return the data of a run that a page shows, in which a reader steps through the run.
+    """Return all data that a page needs to let a reader step through a run, ready for JSON.
 
     `differs_at` is the first step in which another run differs; 0 for none.
     """

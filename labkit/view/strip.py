@@ -1,7 +1,7 @@
-"""Show one batch as a strip of nine crash points from left to right, with what is on disk at each.
+"""Show one batch as a strip of nine points at which a job can be killed, with the data that is on disk at each.
 
-A kill can be marked. The crash points (moments) and their words come from `labkit.core.moments`. The strip is HTML that
-a screen reader reads as a list, and lines of text.
+One of these crash points can be marked as the kill. The points (moments) and their words come from
+`labkit.core.moments`. The strip is HTML, which a screen reader reads as a list, or lines of text.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,10 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip(Shown):
-    """A picture of the nine crash points of a batch, for one sink (`strategy`) or any; `killed` is the one to mark."""
+    """A picture of the nine points of a batch at which a job can be killed; `killed` is the one to mark.
+
+    `strategy` is the sink whose batch is shown; None stands for any sink.
+    """
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None
@@ -30,7 +33,7 @@ class Strip(Shown):
 
     @property
     def title(self) -> str:
-        """A title with the sink's name and its order of writes."""
+        """The picture's title, with the sink's name and its order of writes."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""
@@ -109,9 +112,9 @@ def _aside(moment: Moment) -> str:
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """Show the crash points of one batch, with what is on disk at each; end a notebook cell with this call.
+    """Show the points of one batch at which a job can be killed, with what is on disk; end a cell with this call.
 
-    `killed` is the failpoint to mark as the crash. `sink` selects a sink, and `order` one of its orders of
+    `killed` is the point (failpoint) to mark as the crash. `sink` selects a sink, and `order` one of its orders of
     writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
     """
     strategy = chosen = None

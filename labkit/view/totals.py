@@ -1,6 +1,6 @@
-"""Draw the total that a reader of a changing table computes after each message, next to the batch query's total.
+"""Draw the total that a reader of a changing table computes after each message, next to the right total.
 
-Where the two totals differ, there is a cross in addition to the colour.
+The right total is that of a query over all input so far (a batch query). A cross marks where the two totals differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the sum of the table at its reader, and the batch query's sum.
+    """Return for each message of a run the total that the table's reader computes, and that of the batch query.
 
     Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
     """
@@ -44,7 +44,7 @@ def totals_in(walk: Replay) -> list[Total]:
 
 
 class _Place(NamedTuple):
-    """The position of one run in the picture: the height of its base line, and its right end, in pixels."""
+    """The position of one run in the picture: its base line from the top, and its right end, in pixels."""
 
     bottom: float
     right: float

@@ -1,4 +1,4 @@
-"""Turn a run into plain data for the player: all of it, or only the changes since the last message.
+"""Turn a run into plain data for the player (the view in a browser): all of it, or the changes since the last message.
 
 Each text and each piece of a picture is sent once and has a number from then on. The layout only grows, so that nothing
 jumps when a learner takes another branch.

@@ -1,6 +1,6 @@
-"""Turn a verdict into parts of a card: the large word, the counts below it, and its reason in one line.
+"""Turn a verdict into parts of a result card: the large word, the counts below it, and the reason in one line.
 
-The judge computed all counts.
+All counts come from the judge (`labkit.core.judge`).
 """
 
 from collections.abc import Mapping

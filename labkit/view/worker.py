@@ -15,7 +15,7 @@ from labkit.view.session import Session
 
 
 class Players:
-    """All players (simulator runs that a reader steers) of one web page, by names that the page has chosen."""
+    """All players (simulator runs that a reader steers) of one web page, each under a name that the page has chosen."""
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}
@@ -24,9 +24,9 @@ class Players:
     def answer(self, text: str) -> str:
         """Return the answers to one message of the web page, both as JSON.
 
-        The message `start` opens a player; its fields are the trace to show, the step, what to watch for, the tasks
-        that are done, and a trace to show beside it. The answer is everything that the player shows, or an error's
-        sentence. An error changes nothing.
+        The message `start` opens a player (the view of one run). Its fields are the trace to show, the step, a hint for
+        what to watch, the tasks that the reader has done, and a trace to show beside the first. The answer is all data
+        of the player or, if the message is wrong, an error's sentence; an error changes nothing.
         """
         message = json.loads(text)
         self._answers.clear()

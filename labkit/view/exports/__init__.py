@@ -14,11 +14,14 @@ FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
     "shiviz": shiviz.write,
     "svg": lambda diagram, title: spacetime.svg(diagram, title=title),
 }
-"""Every format, with the function that returns a diagram with a title in it."""
+"""For each format, the function that returns the text of a diagram with a title."""
 
 
 def written(diagram: Diagram, title: str, to: str) -> str:
-    """Return a space-time diagram as text in the format `to`. Raises `InvalidInput` if that is impossible."""
+    """Return a space-time diagram as text in the format `to`.
+
+    Raises `InvalidInput` for an unknown format, and for a diagram without steps if the format does not allow it.
+    """
     if to not in FORMATS:
         raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
     return FORMATS[to](diagram, title)

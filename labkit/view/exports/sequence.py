@@ -1,7 +1,7 @@
 """Write a space-time diagram as the text of a sequence diagram for Mermaid or PlantUML.
 
-A sequence diagram draws every message as a horizontal arrow, so a message that is under way for several steps has its
-arrow where it arrives, or where it is lost, and its text names the step that sent it.
+A sequence diagram draws every message as a horizontal arrow. For a message that is under way for several steps, the
+arrow is where the message arrives or is lost, and its text names the step that sent the message.
 """
 
 import re

@@ -165,7 +165,7 @@ _COORDINATOR = ("trigger", "copy", "complete", "expire", "announce", "crash", "c
 
 
 def place(model: Barriers, action: Action) -> Place:
-    """Return the box of the task that acts in an action, and the boxes that the action affects directly."""
+    """Return the box of the task that carries out an action, and the other boxes that the action affects directly."""
     name, which = action
     settings = model.settings
     if name in _COORDINATOR:

@@ -81,7 +81,7 @@ _READS = ("apply", "delete")
 
 
 def place(model: Changelog, action: Action) -> Place:
-    """Return the box that acts in an action, and the log's box if the action reads the log."""
+    """Return the box that carries out an action, and the log's box if the action reads the log."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
     return Place(box, model.event(action), ("log",) if name in _READS else ())

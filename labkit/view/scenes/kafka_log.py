@@ -1,7 +1,4 @@
-"""Draw the simulator of Kafka's log: the job, the transaction coordinator, the partitions, and readers.
-
-There is a reader at each isolation level.
-"""
+"""Draw the simulator of Kafka's log: the job, the coordinator, the partitions, and a reader at each isolation level."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log.model import TEN, KafkaLog
@@ -175,7 +172,7 @@ _OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_co
 
 
 def place(model: KafkaLog, action: Action) -> Place:
-    """Return the box that acts in an action, and the partition or coordinator that it affects directly."""
+    """Return the box that carries out an action, and the partition or coordinator that it affects directly."""
     name, which = action
     settings, event = model.settings, model.event(action)
     if name == "mark":

@@ -1,4 +1,4 @@
-"""Draw the simulators in which learners decide some actions: like the complete simulators, with these actions added."""
+"""Draw the simulators in which learners choose some actions themselves: as the complete ones, plus these actions."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers

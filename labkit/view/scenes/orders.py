@@ -1,4 +1,4 @@
-"""Draw the simulator of an order of writes: input, process, the engine's log entries, store, and reader."""
+"""Draw the simulator of engines that make their durable writes in a chosen order: input, process, store and reader."""
 
 from labkit.core.records import Observation
 from labkit.sim.model import Action
@@ -125,7 +125,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "un
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the process as the box that acts in an action, and the store if the action writes to it."""
+    """Return the process as the box that carries out an action, and the store if the action writes to it."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

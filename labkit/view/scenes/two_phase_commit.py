@@ -1,6 +1,6 @@
 """Draw the simulators of two-phase commit: coordinator, participants, and a queue in each direction between them.
 
-One simulator has processes that fail (`labkit.sim.models.two_phase_commit.model`); the textbook's has not.
+In one simulator processes fail (`labkit.sim.models.two_phase_commit.model`); in the textbook's they never do.
 """
 
 from typing import Any
@@ -126,7 +126,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """Return the process that acts in an action, and the coordinator if the action affects it directly."""
+    """Return the process that carries out an action, and the coordinator if the action affects it directly."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")
