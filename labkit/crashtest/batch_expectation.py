@@ -27,11 +27,11 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows that a sink's store should contain at the end of a run, and the form of its reader's rows.
+    """Return the rows that a sink's store should contain after a run, and the form in which its reader returns rows.
 
-    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash; it shows
-    whether the reader returns every row, the last row of each key, or the sum of each key's amounts. Raises
-    `InvalidInput` if the reader returns neither rows with ids nor such sums.
+    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash; it shows whether
+    the reader returns every row, the last row of each key, or the sum of each key's amounts. Raises `InvalidInput` if
+    the reader returns neither rows with ids nor such sums.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
@@ -44,7 +44,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a reader's value as id, key and amount; a value that is no row, as a half-written line, has no id."""
+    """Return a reader's value as id, key and amount; without an id if it is no row, such as a half-written line."""
     try:
         return plain(value)
     except (TypeError, ValueError):

@@ -34,8 +34,8 @@ class Range(NamedTuple):
 def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
     """Return the versions of a package in the range `wanted`, a text `FIRST..LAST`, oldest first.
 
-    An empty end means no limit. `available` are all versions, `yanked` those that were withdrawn. Raises
-    `InvalidInput` if the range is malformed or contains no version.
+    An end of the range may be left out: `1.18.0..` has no last version. `available` are all versions, `yanked` those
+    that were withdrawn. Raises `InvalidInput` if the range is malformed or contains no version.
     """
     first, last = bounds(wanted)
     known = sorted({each for text in available if (each := _version(text)) is not None})
@@ -56,7 +56,7 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Parse a range of versions `FIRST..LAST`; an empty end is None. Raises `InvalidInput` for a malformed range."""
+    """Parse a range of versions `FIRST..LAST`; a missing end is None. Raises `InvalidInput` for other forms."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: write the first and the last version, as in 1.18.0..1.31.0.")
@@ -84,9 +84,9 @@ Sides = Mapping[int, str | None]
 def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
-    `sides` maps the index of each tested version to its result, None for an inconclusive test. Both ends come first,
-    then the middle between neighbouring results that differ. If the version there is inconclusive, the nearest
-    untested version is tested instead.
+    `sides` maps the index of each tested version to its result, None for an inconclusive test. The oldest and the
+    newest version come first, then the version half-way between two neighbouring results that differ. If that test is
+    inconclusive, the nearest untested version is next.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -203,7 +203,7 @@ class Answer:
 
     @property
     def sides(self) -> dict[int, str | None]:
-        """The result of each tested version, by its index in the range; None for an inconclusive test."""
+        """The result of each tested version, by the version's index in the range; None if its test was inconclusive."""
         return {position: each.side for position, each in self.trials.items()}
 
     @property
@@ -229,10 +229,10 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether the answer is final: both ends of the range have a conclusive result, and a change is located.
+        """Whether the answer is final: the tests of both ends of the range were conclusive, and a change is located.
 
-        A change is located if the two versions with different results are adjacent; none is needed if no result
-        differs.
+        A change is located if the two versions with different results are adjacent. If no results differ, there is no
+        change to locate.
         """
         ends = (0, len(self.range.versions) - 1)
         decided = all(self.sides.get(each) is not None for each in ends)

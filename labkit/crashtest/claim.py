@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How firm the guarantee in a report is: whether all was tried, and whether a run was not exactly-once."""
+    """How firm the guarantee in a report is: whether everything was tried, and whether a run refuted exactly-once."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""

@@ -28,7 +28,7 @@ class ClaimPart(Struct, frozen=True):
 
 
 class CoveragePart(Struct, frozen=True):
-    """The numbers of crash points and of required second crashes, found and tried, in a report to compare."""
+    """How many crash points a report found and tried, and how many of the required runs with two crashes."""
 
     found: int
     tried: int
@@ -63,7 +63,7 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """The runs, by id, that disprove exactly-once: rows were wrong at the end, or the job never recovered."""
+        """The runs, by id, that refute exactly-once: rows were wrong at the end, or the job never recovered."""
         return {
             run.id: run
             for run in self.runs
@@ -96,14 +96,14 @@ def read_report(path: Path) -> ReportPart:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A report of a crash test (`after`), and an earlier one to compare it with (`before`), None if there is none."""
+    """A report of a crash test (`after`), and an earlier report to compare it with (`before`), or None without one."""
 
     before: ReportPart | None
     after: ReportPart
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker (in the guarantee or a property), not weaker, or unknown."""
+        """Whether the later report is weaker (in the guarantee or a property), or not, or whether this is unknown."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER

@@ -26,7 +26,7 @@ KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """Return the crash test options that a pyproject.toml sets, by keyword; empty if there is no such file.
+    """Return the options of a crash test that a pyproject.toml sets, by keyword; empty if there is no such file.
 
     Raises `InvalidInput` for an unknown key, a value of the wrong type, or keys that exclude each other.
     """
@@ -58,7 +58,8 @@ def configured(path: Path) -> dict[str, Any]:
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
     """Return the settings of a crash test; options of the command line override those of the project.
 
-    `project` are the options from pyproject.toml, by keyword. Raises `InvalidInput` for a bad value or a conflict.
+    `project` are the options from pyproject.toml, by keyword. Raises `InvalidInput` for a bad value, or for options
+    that exclude each other.
     """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
@@ -72,13 +73,13 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the options `--expect` and `--also`; the command line overrides the project's pyproject.toml."""
+    """Return the options `--expect` and `--also`; values on the command line override those of pyproject.toml."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the only settings class (for sinks or pipelines) with this option; None if both or neither have it."""
+    """Return the only settings class (for sinks or for pipelines) that has this option; None if both or neither do."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -89,7 +90,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class for these options: of sinks or pipelines, whichever they name; None for neither."""
+    """Return the settings class for these options, of sinks or of pipelines; None if no option names what to test."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

@@ -86,9 +86,10 @@ def not_run() -> dict[str, str]:
 
 
 def chosen(names: str) -> list[Pipeline]:
-    """Return the pipelines that a comma-separated text names: `all`, pipelines, or engines with all their pipelines.
+    """Return the shipped pipelines that a text such as `flink,spark_files` names.
 
-    Raises `InvalidInput` for an unknown name.
+    Commas separate the names. A name is `all`, a pipeline, or an engine, which stands for all its pipelines. Raises
+    `InvalidInput` for an unknown name.
     """
     results: dict[str, Pipeline] = {}
     for name in names.split(","):
@@ -98,7 +99,7 @@ def chosen(names: str) -> list[Pipeline]:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The recorded result of a crash test of a shipped pipeline, as one line of `verdicts.jsonl` contains it."""
+    """The recorded result of a crash test of a shipped pipeline; each line of `verdicts.jsonl` contains one."""
 
     name: str
     """The pipeline."""
@@ -139,7 +140,7 @@ def verdicts() -> dict[str, Verdict]:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A recorded crash test of a shipped pipeline: its command, the versions, and the pipeline's system calls."""
+    """A recorded run of a shipped pipeline: the command of its test, the versions, and the pipeline's system calls."""
 
     command: str
     versions: list[str]
@@ -147,12 +148,11 @@ class Kept(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the tested pipeline."""
         return self.command.split()[2]
 
 
 def kept(name: str) -> Kept:
-    """Return the recorded crash test of the pipeline `name`. Raises `InvalidInput` if there is no record."""
+    """Return the recorded run of the shipped pipeline `name`. Raises `InvalidInput` if there is no record."""
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"

@@ -86,7 +86,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """How many seconds to repeat a start that did nothing: 0, because Spark has processed all rows by then."""
+        """Return 0, because Spark has processed all rows when a start ends, so no start is repeated."""
         return 0.0
 
     @property
@@ -108,7 +108,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the paths of Spark's own files, ids masked; crashes there come last, except at renames."""
+        """Return the masked paths of Spark's own files; the test tries crash points there last, except at renames."""
         return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
 
     def command(self, only: str = "") -> str:
@@ -148,7 +148,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write the description and input of a Spark job with the sink into `place`; return the test's settings."""
+    """Write the description and the input of a Spark job with the sink into the folder `place`; return its settings."""
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
@@ -207,8 +207,9 @@ def kernel_campaign(
     """Provide the crash test of a Spark sink, in a `with` block.
 
     The test kills the job at its system calls, or between lines of Python where system calls cannot be watched. With
-    `only_lists` no Spark session is started in advance. If the environment variable LABKIT_TURNS is set, the test
-    waits for its turn among labkit's tests on this machine. Raises `InvalidInput` if the user's file has no `reset`.
+    `only_lists` no Spark session is started in advance. If the environment variable LABKIT_TURNS limits the number of
+    tests on this machine, the test waits until earlier ones have ended. Raises `InvalidInput` if the user's file has no
+    `reset`.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

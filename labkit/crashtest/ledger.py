@@ -38,7 +38,7 @@ def unknown(job: Job, why: str) -> Result:
 
 
 class Ledger:
-    """Collects the results of one crash test and keeps its time budget; the clock starts at once."""
+    """Collects the results of one crash test, and watches its time budget."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
         """Start the clock. `budget` is the seconds for all runs; `tell` is called with each progress message."""
@@ -104,7 +104,8 @@ class Ledger:
         """Return how much of the crash test all runs so far have covered.
 
         `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
-        must make, and `found` is the number of crash points. The fields that the runs do not show have their defaults.
+        must make, and `found` is the number of crash points. Fields about which the runs say nothing have their
+        defaults.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -136,7 +136,7 @@ class SharedOptions(Options):
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines changed since revision `--since`, None without it. Raises `InvalidInput` if git fails."""
+        """Return the lines changed since revision `--since`; None without it. Raises `InvalidInput` if git fails."""
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:

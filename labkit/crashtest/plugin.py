@@ -162,7 +162,7 @@ class CrashTests:
 
 
 class CrashTest(pytest.Item):
-    """One pytest test of a crash test: it compares some runs, or the final guarantee, with the user's expectation."""
+    """One pytest test: it compares some runs of a crash test, or the final guarantee, with the user's expectation."""
 
     def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
@@ -180,7 +180,7 @@ class CrashTest(pytest.Item):
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
     """Perform runs; fail if one is weaker than expected, violates a property in `also`, or proves nothing.
 
-    If a run has a fault that no sink needs to withstand (a condition), a bad result skips the test instead.
+    A bad run with a fault that no sink needs to withstand (a condition) skips the test instead.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

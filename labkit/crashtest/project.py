@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a file is in one of the folders, but not of Python, labkit or an installed package."""
+    """Return whether a file is in one of the folders, and is no part of Python, labkit or an installed package."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))
@@ -37,7 +37,7 @@ def package_root(file: str | Path) -> Path:
 def _namespace_root(file: Path) -> Path | None:
     """Return the import root of a file in a package without `__init__.py`.
 
-    None without a relative import in the file, because then nothing shows that it belongs to a package.
+    The result is None if the file has no relative import, because then nothing shows that it belongs to a package.
     """
     try:
         text = file.read_text(encoding="utf-8")

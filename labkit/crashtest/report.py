@@ -99,7 +99,7 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command of `replay` in a form that works from any folder; for a pipeline it begins with `cd`."""
+        """Return the command of `replay` in a form that works in any folder; for a pipeline it begins with `cd`."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
@@ -246,7 +246,7 @@ class Report:
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
     """Return why a run is weaker than the expected guarantee; empty if it is not, or if it proves nothing.
 
-    Empty also for a run with a condition, that is, a fault that no sink needs to withstand.
+    The result is also empty for a fault that no sink needs to withstand (a condition).
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

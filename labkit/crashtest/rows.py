@@ -118,8 +118,8 @@ def generate_large() -> Rows:
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Return generated rows in `batches` batches of `per_batch` rows.
 
-    `first` is the number of batches of an earlier query into the same store. The ids begin at `base + first *
-    per_batch`, and after an earlier query the rows get other keys than it used.
+    `first` is the number of batches of an earlier query into the same store; if it is not 0, the rows get other keys
+    than those of that query. The ids begin at `base + first * per_batch`.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -134,7 +134,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Read the user's rows from JSON Lines, split evenly into `batches`. Raises `InvalidInput` for a bad file."""
+    """Read the user's rows from JSON Lines, and divide them into `batches`. Raises `InvalidInput` for a bad file."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -159,7 +159,8 @@ def read_rows(path: Path, batches: int) -> Rows:
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     """Return the form in which a reader returns rows: each row, the last row of each key, or sums.
 
-    `seen` are its rows after a run without a crash, `rows` is the input. Raises `InvalidInput` for any other form.
+    `seen` are the reader's rows after a run without a crash, `rows` is the input. Raises `InvalidInput` for any other
+    form.
     """
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
@@ -175,7 +176,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader returns counts for each key, which would be mistaken for sums of amounts."""
+    """Raise `InvalidInput` if the reader returns a count for each key, which would be mistaken for a sum of amounts."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -214,8 +215,8 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
     """Return how often each input row was added to the sums that a reader returned.
 
-    The generated amounts of one key are different powers of `BASE`, so each digit of its sum in that base counts one
-    row.
+    The generated amounts of one key are different powers of `BASE`, so each digit of the key's sum in that base is the
+    count of one row.
     """
     sums: Counter[str] = Counter()
     for row in seen:

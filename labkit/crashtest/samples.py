@@ -39,7 +39,7 @@ class TokenReading(NamedTuple):
 
 
 class Life(NamedTuple):
-    """One copy of a row in the store over time: the reading in which it appeared (`born`), and whether it stayed."""
+    """One copy of a row in the store over time: the index of the reading that first showed it, and how it ended."""
 
     born: int
     token: Token
@@ -48,7 +48,7 @@ class Life(NamedTuple):
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Return which rows became visible when, as `labkit.core.judge` takes it, from the readings of one run.
+    """Convert the readings of one run into the history that `labkit.core.judge` takes: which rows became visible when.
 
     `shape` is the form in which the reader returns rows, `delivered` are the records that Spark passed to the sink.
     """
@@ -105,7 +105,7 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
     """If all rows of an unfinished batch are readable, mark them as read too early, before their commit.
 
     `ids` are the ids of the batch's rows. If only some are readable, none is marked, because `labkit.core.judge`
-    reports a batch that is partly visible (a fractured read).
+    reports such a partly visible batch itself (a fractured read).
     """
     present = {token.offset for token, alive in living.items() if alive}
     if not ids <= present:

@@ -155,7 +155,7 @@ class Settings(SharedOptions):
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink under test; for a Spark format or table, its name together with the reader's file."""
+        """The sink under test: for a Spark format or table, its name together with the reader's file."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -206,6 +206,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 def settings(subject: str = "", **words: Any) -> Settings:
     """Return the settings for the crash test of a sink.
 
-    `subject` is `FILE:NAME`; `words` are options by keyword. Raises `InvalidInput` for a bad value or a conflict.
+    `subject` is `FILE:NAME`; `words` are options by keyword. Raises `InvalidInput` for a bad value, or for options that
+    exclude each other.
     """
     return Settings.plan({"subject": subject or None, **words})

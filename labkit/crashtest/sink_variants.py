@@ -189,7 +189,7 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the system calls with durable effects of the Python workers that run Spark's tasks.
+    """Return the durable effects of the Python workers that run Spark's tasks.
 
     Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
     """

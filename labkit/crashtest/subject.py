@@ -95,7 +95,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the module name of the user's file, the same in every process, so that they can exchange pickles.
+    """Return the name under which to import the user's file. It is the same in every process, for the sake of pickles.
 
     A file in a package keeps its usual name, so that its relative imports work.
     """
@@ -181,7 +181,7 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    """Return whether a class is a Python data source, decided by its bases' names so that pyspark is not imported."""
+    """Return whether a class is a Python data source. Only names are compared, so that pyspark need not be imported."""
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 

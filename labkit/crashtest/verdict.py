@@ -28,7 +28,7 @@ FAULT_AT = " at "
 
 
 class Group(StrEnum):
-    """The kind of a run in a crash test, by the crash or other fault that the test causes in it."""
+    """The kind of a run in a crash test: which crash or other fault the test causes in it."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -138,7 +138,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a sort key that puts bad results first: loss, duplicates, stuck, early reads, no flaw, unknown."""
+    """Return a number that sorts bad results first: loss, duplicates, stuck, wrong reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -209,7 +209,7 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The run with the worst result, of those that count toward the guarantee; None if none went wrong."""
+        """The worst run of those that count toward the guarantee; None if none of them went wrong."""
         ranked = [each for each in self.ranked() if each.violated and not each.group.is_apart]
         return ranked[0] if ranked else None
 
@@ -229,13 +229,13 @@ class Summary:
     def in_doubt(self) -> bool:
         """Whether the guarantee is unknown, or a run that counts toward it was made but proves nothing.
 
-        With proof, such a run might have refuted the guarantee.
+        Had such a run proved something, it might have refuted the guarantee.
         """
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (description, guarantee) of each run whose fault no sink needs to withstand (a condition)."""
+        """Return (title, guarantee) of each run with a fault that no sink needs to withstand (a condition)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:

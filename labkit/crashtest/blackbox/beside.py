@@ -57,7 +57,7 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the pipeline's calls with durable effects in order; successive writes of a file become one.
+        """Return the pipeline's calls with durable effects in order, with successive writes of a file merged into one.
 
         So the number of buffers that a pipeline writes makes no difference in the comparison.
         """
@@ -79,7 +79,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Read a file or folder that `labkit effects --out` wrote. Raises `InvalidInput` if there is none."""
+    """Read the record in a file or folder that `labkit effects --out` wrote. Raises `InvalidInput` if there is none."""
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -97,7 +97,7 @@ class Beside:
     """Compares, on one page, by which system calls several pipelines make data durable: as text, JSON or a picture."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        """Store the recorded pipelines to compare. Raises `InvalidInput` for fewer than two."""
+        """Take the records of the pipelines to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
             raise InvalidInput(
                 "--beside compares records of pipelines; name two or more, as in --beside spark --beside flink."

@@ -98,7 +98,7 @@ class Further:
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return the ids of the runs of `last_jobs`, each cut at its first dot: `large` for `large.exit`."""
+        """Return the ids of the runs of `last_jobs`, each up to its first dot: `large` for `large.exit`."""
         return []
 
 
@@ -107,7 +107,7 @@ FIRST_CRASH = "crash 1"
 
 
 class FinishedRun(NamedTuple):
-    """One finished run of a crash test: the job that described it, its record, and its result."""
+    """One finished run of a crash test: the description that it followed, the record of it, and its result."""
 
     job: Job
     run: PipelineRun
@@ -209,9 +209,10 @@ class Campaign:
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the crash points to try: `chosen`, or with `--since REVISION` other ones.
+        """Return the crash points to try: those in `chosen`, or with `--since REVISION` other ones.
 
-        These are all points at lines of Python that changed since that git revision, and a few important ones.
+        The other ones are all points at lines of Python that changed since that git revision, and a few important
+        points.
         """
         changed = self.settings.changed()
         if changed is None:
@@ -222,9 +223,10 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first one, and those with a crash loop.
 
-        Call it after the runs with one crash. Second crashes are *directed* if they are chosen by what the restart did,
-        for example at a system call that the first start did not make; others are random. `every` includes all directed
-        ones, otherwise their number is limited. With `--since` only crashes at changed lines are included.
+        Call this method after the runs with one crash. A second crash is *directed* if it is chosen by what the restart
+        did, for example at a system call that the first start did not make; the others are random. With `every`, all
+        directed ones are returned, otherwise a limited number. With `--since` only crashes at changed lines are
+        returned.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -267,9 +269,10 @@ class Campaign:
         return list(map(outage_job, choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)))
 
     def faults(self, *, every: bool = False) -> list[Job]:
-        """Return the runs in which one system call suffers a fault of `--fault`, such as a write error.
+        """Return the runs in which one system call suffers a fault that `--fault` names, such as a write error.
 
-        The calls are those at which the fault is most likely to do damage; with `every`, all that can suffer it.
+        By default the fault hits the calls at which it is most likely to do damage; with `every`, all calls that it can
+        hit.
         """
         if self.settings.since and not self.settings.only:
             return []
@@ -282,7 +285,7 @@ class Campaign:
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash at a point, and store a result for each state of the files that a power cut may leave there."""
+        """Crash at a point, test each state of the files that a power cut may leave there, and store the results."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -302,9 +305,9 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, and last a job on state outside of the watched folders.
+        """Yield the runs that depend on all earlier runs, then a job for state outside of the watched folders, if any.
 
-        That job starts nothing; its result only gives the reason why such state makes the guarantee unknown.
+        That job starts no process. Its result gives the reason why such state makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -365,7 +368,7 @@ class Campaign:
     def _run_beside(self, jobs: Sequence[Job]) -> None:
         """Perform the runs in parallel, and store their results in the order of `jobs`.
 
-        The load of parallel runs may make a result unknown or stuck, so such a run is repeated alone.
+        If a result is unknown or stuck, the load of parallel runs may be the reason, so that run is repeated alone.
         """
         free: SimpleQueue[Harness] = SimpleQueue()
         for each in self._copies:
@@ -457,9 +460,10 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return those rows in `values`, read before new input came, that must still be there after it.
+        """Return those rows in `values`, read before new input came, that must still be there after the new input.
 
-        Rows that the new input replaces, such as counts, are left out. `longer` are the rows due with the new input.
+        Rows that the new input replaces, such as counts, are left out. `longer` are the rows that are due with the new
+        input.
         """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
@@ -470,7 +474,7 @@ class Campaign:
         return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
 
     def everything(self) -> Report:
-        """Perform the whole crash test as the settings ask, and return the report."""
+        """Perform the whole crash test as the settings demand, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -521,7 +525,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the runs to perform (or those of `--only`) in groups of runs that do not depend on each other."""
+        """Yield the planned runs (or those of `--only`) in groups; runs of one group do not depend on each other."""
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
@@ -535,8 +539,8 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        They are the remaining crash points, then the remaining directed second crashes (chosen by what a restart did
-        after the first crash), and then random second crashes, up to the number of `--pairs`.
+        First come the remaining crash points, then the remaining directed second crashes (chosen by what a restart did
+        after the first crash), and then random second crashes, as many as `--pairs` allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -594,7 +598,7 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with a crash at the point, then the one with the id `name` if it crashes more than once."""
+        """Yield the run with one crash at this point, then the run with the id `name` if it has more crashes."""
         first, then, second = name.partition(THEN)
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
@@ -623,7 +627,7 @@ class Campaign:
     def listing(self) -> list[dict[str, str]]:
         """List the crash points, and the other runs known before the test, each as a dict with `id` and `line`.
 
-        `line` is the line of Python at a crash point (empty if unknown); for another run it is the title.
+        For a crash point, `line` is the line of Python there (empty if unknown); for another run it is the run's title.
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
@@ -713,8 +717,8 @@ def _empty(helpers: HelperCommands) -> None:
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the pipeline that the shell command `command` starts, and return the report.
 
-    `folder` gets the logs, `tell` each progress message; `more` are options of `pipeline_settings`. Raises
-    `InvalidInput`, whose message is one sentence, if the command, the reader or the store does not work.
+    The logs go to `folder`, by default a temporary one; `tell` is called with each progress message; `more` are options
+    of `pipeline_settings`. Raises `InvalidInput` if the command, the reader or the store does not work.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

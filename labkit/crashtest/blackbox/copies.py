@@ -81,11 +81,11 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
-    """Provide copies of the user's folder for parallel runs, each with a harness that starts the pipeline there.
+    """Provide copies of the user's folder for parallel runs, with a harness in each that starts the pipeline there.
 
-    Use it in a `with` block. `main` is the harness of the user's own folder, `healthy` its run without a crash.
-    `apart` is the test's own folder, which is not copied. Raises `Shared` if parallel runs would interfere with each
-    other.
+    Use it in a `with` block. `main` is the harness (it starts and kills the pipeline) of the user's own folder,
+    `healthy` its run without a crash. `apart` is the test's own folder, which is not copied. Raises `Shared` if
+    parallel runs would interfere with each other.
     """
     settings = main.settings
     moved(settings, apart)
@@ -158,10 +158,10 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 
 
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
-    """Run the pipeline in one copy of the user's folder, without a crash and parallel to other copies.
+    """Run the pipeline in one copy of the user's folder, without a crash, while it runs in other copies as well.
 
-    Return the files outside of the copy, and the servers, to which the run wrote, and the reason why the run differed
-    from the run in the user's folder, empty if it did not.
+    Return two things: the files outside of the copy, and the servers, to which the run wrote; and the reason why the
+    run differed from the run in the user's folder, empty if it did not.
     """
     places: set[str] = set()
 

@@ -88,7 +88,7 @@ QUERIES = ("fresh_checkpoint", "two_queries")
 
 
 class Stretch(NamedTuple):
-    """A series of neighbouring crash points at which a crash has the same bad result, for example loses rows."""
+    """A series of neighbouring crash points at all of which a crash does the same harm, for example loses rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -109,8 +109,8 @@ def diagnose(
 ) -> Diagnosis | None:
     """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` returns whether the engine
-    records with the system call of a given name that a batch is finished.
+    `points` maps the id of each run with one crash to its crash point. `decides` gets the name of a system call, and
+    returns whether the engine records with this call that a batch is finished.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -167,10 +167,10 @@ def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """Return the first series of neighbouring crash points at which a crash violates the property `axis`.
+    """Return the first series of neighbouring crash points at which a crash violates a property.
 
-    The property is one such as `lost`. `tried` are runs with one crash, at least one of which violates it; `points`
-    maps the id of each to its crash point.
+    `axis` is the property, such as `lost`. `tried` are runs with one crash, at least one of which violates it; `points`
+    maps the id of each run to its crash point.
     """
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.rows_of(axis)) for each in ordered]

@@ -36,7 +36,7 @@ def bytes_of(content: Content) -> bytes:
 
 
 class Written(NamedTuple):
-    """A write to a file that was not synced since, so that a loss of power may undo the write."""
+    """A write that no sync of its file has followed yet, so that a loss of power may undo the write."""
 
     number: int
     """The running number of the system call that wrote, among the recorded calls of the run."""
@@ -81,7 +81,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: the file that the name now refers to, or None if it is removed."""
+    """A change of one name in a folder: the file that the name now refers to, or None if the name is removed."""
 
     folder: Folder
     name: str
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """A creation, removal or rename of a file, which reaches the disk as a whole or not at all."""
+    """The creation, removal or rename of a file; it reaches the disk as a whole or not at all."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -127,7 +127,7 @@ class Disk:
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """Update the model with a system call, or record that the model does not know the call.
+        """Update the model with a system call, or note that the model does not know the call's consequences.
 
         `brought` is the content of a file that the call moves or links into the folders from outside.
         """
@@ -253,14 +253,14 @@ class Disk:
     def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
         """Return everything below each folder, by path, except the shared-memory files of databases.
 
-        `names` and `contents` choose which names of a folder and contents of a file count: by default those that
-        programs see now.
+        `names` and `contents` choose which names and which contents count: those that programs see now (the default),
+        or those on the disk.
         """
         every = (_tree(root, names, contents) for root in self.roots.values())
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a loss of power may leave, each with its name in `EXTREMES`."""
+        """Yield the extreme states that a loss of power may leave: the name of each in `EXTREMES`, and its folders."""
         yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now_named, _on_disk)
         yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)
@@ -359,7 +359,7 @@ def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries are of the same kind (file, link or folder), with the same bytes or link target."""
+    """Return whether two things are of the same kind (file, link or folder), with equal bytes or link targets."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -406,7 +406,6 @@ def build(folder: Path, wanted: Tree) -> None:
 
 
 def _is_of_kind(path: Path, content: Content | Link | None) -> bool:
-    """Return whether a real path is what this entry of a tree is: a link, a folder or a file."""
     if isinstance(content, Link) or path.is_symlink():
         return isinstance(content, Link) and path.is_symlink()
     return path.is_dir() == (content is None)

@@ -126,7 +126,7 @@ class Effect:
 
 
 class Namer:
-    """Gives the system calls of a run names that are the same in every run; takes the calls in order."""
+    """Gives each system call of a run a name that is the same in every run; the calls must come in their order."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class Namer:
     ) -> None:
         """Prepare to name the system calls that concern these watched folders.
 
-        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
-        pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
-        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier
-        starts, whose process ids may still be in names of files. The name of the folder `unnamed` is left out of names.
+        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
+        `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every run; a call
+        on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier starts, whose
+        process ids may still be in names of files. Names omit the name of the folder `unnamed`.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -151,7 +151,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the system call with a name; None if its file is ignored or outside of the watched folders."""
+        """Return the system call with its name; None if its file is ignored or outside of the watched folders."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)
@@ -195,9 +195,9 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return a path with ids and process numbers replaced by placeholders.
+        """Return a path below its watched folder, with placeholders for ids and process numbers.
 
-        None if the file is ignored, or outside of the watched folders.
+        The result is None if the file is ignored or outside of the watched folders.
         """
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
@@ -208,7 +208,7 @@ class Namer:
 
 
 def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
-    """Return the same system calls with the names that `namer` gives them."""
+    """Return the same system calls, each with the name that `namer` gives it."""
     renamed = ((namer.name(each.call), each.cuts) for each in effects)
     return [replace(each, cuts=cuts) for each, cuts in renamed if each is not None]
 
@@ -216,8 +216,8 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For these files, the number at the end of a call's name (`#2`) would mean another file in each run. Give the result
-    to the `Namer` of a later run, which then keeps the numbers in the files' names instead.
+    For these files the number at the end of a call's name (`#2`) would mean another file in each run. Therefore the
+    `Namer` of later runs must get the result, and then keeps the numbers in the files' names instead.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

@@ -40,7 +40,7 @@ NOT_SUFFERED = "the call did not suffer the fault"
 
 
 class Over(Enum):
-    """The reason why one start of the pipeline counts as over."""
+    """The reason why one start of the pipeline is over."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its point"
@@ -51,13 +51,13 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds without a durable effect in a start: before the first, and between two."""
+    """The longest times in seconds without a durable effect in a start: before the first effect, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Note the time between two durable effects, in seconds since the start; `earlier` is 0.0 for the start."""
+        """Note the time between two effects, in seconds since the start; `earlier` is 0.0 before the first effect."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
@@ -95,10 +95,10 @@ Ask = Callable[[Effect], bool | None]
 
 
 class Starter(Protocol):
-    """Chooses how a start is made and watched: whether it `is_first` in its run, and is over only when it `exits`."""
+    """Chooses the function that starts the pipeline's command and watches it."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return the function that makes and watches the start."""
+        """Return that function. `is_first`: for the first start of a run; `exits`: the started process must exit."""
 
 
 class Stopped(LabError):
@@ -231,7 +231,7 @@ class Execution:
         return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
-        """Return whether an endless command has delivered all rows. The reader is called only after a silence."""
+        """Return whether an endless command has delivered all rows; the reader is called only after a silence."""
         if self.endless is False:
             return False
         allowed = self.settings.limit
@@ -275,7 +275,7 @@ def write_part(call: Call, kind: str = "") -> None:
 def reached(start: Start, at: Point) -> bool:
     """Return whether a start of the pipeline was killed at its crash point.
 
-    If the point is the end of a command that never ends by itself, return whether all rows were there.
+    At the end of a command that never ends by itself, return whether all rows were there.
     """
     if start.watched.held is not None:
         return True
@@ -283,7 +283,7 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def undelivered(start: Start, at: Point, fault: Fault) -> str:
-    """Return why a fault did not hit the system call at this point exactly once; empty if it did."""
+    """Return why the system call at this point did not suffer the fault exactly once; empty if it did."""
     here = {each.call.number for each in start.effects if each.name == at.effect}
     delivered = start.watched.faults
     if not here:
@@ -296,7 +296,7 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
 def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
     """Return the proof of a fault as a dict for JSON: which call suffered it, and how the start ended.
 
-    Its key `silent` says whether the command reported success in spite of the fault.
+    The key `silent` says whether the command reported success in spite of the fault.
     """
     [delivered] = start.watched.faults
     [effect] = [each for each in start.effects if each.name == at.effect]
@@ -318,7 +318,7 @@ def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a crash as a dict for JSON: the call that was prevented, and the killed processes."""
+    """Return the proof of a crash as a dict for JSON: the call that the kill prevented, and the killed processes."""
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

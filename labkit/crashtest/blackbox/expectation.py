@@ -20,10 +20,10 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """The expected rows of a pipeline if nobody knows how they are divided into batches."""
+    """The expected rows of a pipeline whose division into batches is unknown."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches: nobody has said which rows form one, so the judge reports none as partly visible."""
+        """Return no batches, because nobody knows them; so the judge never reports a batch as partly visible."""
         return []
 
 
@@ -67,7 +67,7 @@ class Expectation:
 
     @property
     def by_offset(self) -> Mapping[int, Any]:
-        """The expected rows, each by its index, which `seen` uses as the row's id."""
+        """The expected rows, each by its index; `seen` uses this index as the row's id."""
         return dict(enumerate(self.values))
 
     @property
@@ -91,7 +91,7 @@ class Expectation:
         return len([offset for offset in self.due() if offset not in present])
 
     def due(self) -> list[int]:
-        """Return the ids of the rows that must be there at the end: all, or the last row of each key."""
+        """Return the ids of the rows that must be there at the end: of all rows, or of the last row of each key."""
         records = self.rows.expected()
         if self.shape is not Shape.LAST:
             return [record.offset for record in records]
@@ -100,7 +100,8 @@ class Expectation:
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
         """Match each row that was read with the next expected row that equals it.
 
-        A row that is read too often is matched with the last of them again, so that it counts as a duplicate.
+        If equal rows are read more often than expected, the surplus is matched with the last of them, and so counts as
+        duplicates.
         """
         places: dict[str, list[int]] = defaultdict(list)
         for place, row in enumerate(self.values):
@@ -115,10 +116,10 @@ class Expectation:
             yield Seen(place, (key(row) if last else None) or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match totals by name.
+        """Match the totals that were read with the expected ones by name.
 
-        A total that is too small is left out, so that its row counts as lost. One that is too large comes twice, so
-        that its row is a duplicate.
+        A total that is too small yields nothing, so its row counts as lost. A total that is too large yields its row
+        twice, so the row counts as a duplicate.
         """
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
@@ -160,7 +161,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` because no row that was read was expected, unless all are totals that are too small."""
+    """Raise `InvalidInput`, because the reader returned no expected row, unless its totals are just too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -189,7 +190,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Parse JSON Lines. Raises `InvalidInput`, which names `where` and the line number, for a bad line."""
+    """Parse JSON Lines. Raises `InvalidInput` for a bad line, with the source `where` and the line's number."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():

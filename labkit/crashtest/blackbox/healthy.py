@@ -56,7 +56,7 @@ SMALLER = ", so what makes rows readable is not wholly known, and fewer of the p
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash, with which every crash test begins."""
+    """What the run without a crash showed; every crash test begins with this run."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -74,9 +74,8 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    It does so only if the reader is fast enough. Whether the reader succeeds must depend only on locks of the
-    pipeline, not on the load of the machine, because the test chooses crash points by the rows that the reader
-    returned.
+    A slow reader is not called. The test chooses crash points by the rows that the reader returned, so whether a call
+    succeeds must depend only on locks of the pipeline, not on the load of the machine.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
@@ -286,10 +285,10 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Without `--expected`, check that a second run without a crash leaves the same rows; return a note on that.
+    """Without `--expected`, check that a second run without a crash leaves the same rows, and return a note on that.
 
-    `values` are the rows of the first run. Raises `InvalidInput` if the rows differ, because then nobody knows which
-    are right.
+    The result is a list: of one note, or empty with `--expected`. `values` are the rows of the first run. Raises
+    `InvalidInput` if the rows differ, because then nobody knows which are right.
     """
     if expected is not None:
         return []

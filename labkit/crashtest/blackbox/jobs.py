@@ -37,9 +37,9 @@ LATER = "later"
 
 
 def later_job(end: Point) -> Job:
-    """Return the run that crashes at the command's end, recovers, and is started once more, as on the next day.
+    """Return the run that crashes at the command's end, recovers, and starts the command once more, as on the next day.
 
-    Before this last start the test waits for `--pause` seconds, in which a lease, or a record of finished work, may
+    Before this last start the test waits for `--pause` seconds, so that a lease, or a record of finished work, may
     expire.
     """
 
@@ -82,9 +82,9 @@ def grown_input_job(at: Point) -> Job:
 
 
 def two_instances_job(held: str) -> Job:
-    """Return the run with two instances: one is stopped before the call named `held` while the other runs.
+    """Return the run in which one instance of the pipeline is stopped before the call named `held` while another runs.
 
-    It does not count toward the guarantee, since many schedulers never start a second instance.
+    The run does not count toward the guarantee, because many schedulers never start a second instance.
     """
     title = f"two instances at the same time, one of them held before {held}"
     return Job(TWO, title, Group.CONDITION, partial(Harness.start_two, held=held))
@@ -96,7 +96,7 @@ def single_job(point: Point) -> Job:
 
 
 def fault_job(point: Point, fault: Fault) -> Job:
-    """Return the run in which the system call at this point suffers a fault, and the command goes on."""
+    """Return the run in which the system call at this point suffers a fault while the command lives on."""
     return Job(
         f"{fault}{FAULT_AT}{point.name}",
         f"{fault} at {point.place}",
@@ -136,7 +136,7 @@ def outage_job(point: Point) -> Job:
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
     """Return the run that restores an older copy of the checkpoint.
 
-    `effects` are the system calls of the run without a crash, half-way through which the copy is made.
+    `effects` are the system calls of the run without a crash; the copy is made in the middle of them.
     """
     title = "an older copy of the checkpoint, restored behind later rows"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
@@ -187,10 +187,7 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Crash at a point; then, for each state of the files that a power cut may leave there, restart from it.
-
-    Yields the finished run for each of these states.
-    """
+    """Crash at a point, restart from each state of the files that a power cut may leave there, and yield these runs."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         # The call at which the pipeline was killed is not among the entries, because it did not happen.

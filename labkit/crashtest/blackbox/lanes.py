@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table that maps paths to purposes (lanes): a pattern of paths, and what calls on them are for."""
+    """One row of the table of purposes (lanes): a pattern of paths, and the purpose of system calls on such paths."""
 
     lane: str
     pattern: str

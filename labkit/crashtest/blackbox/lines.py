@@ -32,7 +32,7 @@ class _Series:
 
 
 class Lines:
-    """Finds the lines of Python that make a pipeline's system calls with durable effects, and remembers them."""
+    """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
         """Prepare to read lines; `read` gets a thread id and a process id, and returns the current line or None."""
@@ -53,7 +53,7 @@ class Lines:
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the system call with the line of Python that makes it, and its process's command line.
+        """Return the system call with the line of Python that makes it, and with the command line of its process.
 
         Both are empty if the process does not run Python. Use this only while the kernel holds the call. The path in a
         line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of the folder.

@@ -73,7 +73,10 @@ _STARTUP, _ENCRYPTION = 196608, 80877103
 
 
 def word(head: bytes, size: int) -> str:
-    """Return the name, such as `Produce`, of a message to a server with this head and size; empty if unknown."""
+    """Return the name, such as `Produce`, of a message to a server; empty if its type is not recognised.
+
+    `head` are the first bytes of the message, `size` is its length in bytes.
+    """
     if match := _HTTP.match(head):
         return match[1].decode()
     if match := _REDIS.match(head):

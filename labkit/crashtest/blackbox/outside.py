@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders; each use shows that the file holds state."""
+    """How a later start used a file outside of the watched folders; each use proves that the file holds state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -67,7 +67,7 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a glob pattern matches a whole path, or its last parts (as `*.log`, `cache/*`)."""
+    """Return whether a glob pattern such as `*.log` or `cache/*` matches a whole path, or the end of the path."""
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
@@ -179,15 +179,15 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record for the files of one start; call it with each system call of that start."""
+        """Return an empty record of the files that one start changes; the caller passes each system call to it."""
         return Changes(self._elsewhere)
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` is the record of this start; the block must set `changes.whole` to True if the start came to its
-        end. `earlier` are the files that earlier starts of the same run made.
+        `changes` is the record of this start. The block must set `changes.whole` to True if the start was not
+        interrupted. `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         # Unlike those of `Path`, these two functions never raise.
@@ -208,7 +208,7 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return whether a start that did not read a file changed it or left it alone; None if neither shows state.
+        """Return how a start used a file without reading it: changed or left alone; None if this does not show state.
 
         `again` says that an earlier start made the file, and that this start, which was not killed, did not open it.
         """
@@ -218,9 +218,9 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the files with state that were found by runs in a copy of the user's folder.
+        """Add the files with state that runs in a copy of the user's folder have found.
 
-        `there` is the copy and `here` the user's folder; paths beside the copy become paths beside the user's
+        `there` is the copy and `here` the user's folder; a path next to the copy becomes the path next to the user's
         folder.
         """
 

@@ -43,7 +43,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """How many runs of each kind a crash test plans at most; more follow if time is left."""
+    """The most runs of each kind that a crash test plans; it makes more of them if time is left."""
 
     points: int
     """The crash points before second crashes."""
@@ -121,9 +121,10 @@ class Point(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return after which numbers of bytes a SIGKILL may end a write, since Linux ends one only between two pages.
+    """Return after how many bytes a SIGKILL may end a write, since Linux ends one only between two pages of memory.
 
-    Empty if the call is no write, or within one page. Source: `generic_perform_write` in mm/filemap.c.
+    The range is empty if the call is no write, or a write within one page. Source: `generic_perform_write` in
+    mm/filemap.c.
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
         return range(0)
@@ -138,7 +139,7 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
     Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
-    with a row per line: at the end of a row, and within the last row; at another offset in the
+    with a row per line: at the end of a row, and within the last row. If the write began at another position of the
     file, a page border could lie there.
     """
     pages = borders(call)
@@ -191,9 +192,9 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the crash point, by name, that replaces the one before the sync `name`, where a kill loses nothing.
+    """Return the name of the crash point that replaces the point before the sync `name`, where a kill loses nothing.
 
-    Empty if there is no sync of that name.
+    The result is empty if there is no sync of that name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -227,9 +228,9 @@ def choose(
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the most important crash points of a run, in the order in which a test tries them.
 
-    These are the points just after a system call that changed the reader's rows (`shown`), or before one that can
-    make rows visible, and the end. `effects` are the run's calls; points at files in `last`, masked paths, come
-    last.
+    They are the points just after a system call that changed the reader's rows (`shown`), those before a call that can
+    make rows visible, and the command's end. `effects` are the run's calls. Points at files in `last`, a set of masked
+    paths, come last.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
@@ -245,7 +246,7 @@ def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str]
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the names in `shown` with their numbers removed (families), such as `rename offsets/<n>`."""
+    """Return the families of the calls named in `shown`: their names without numbers, such as `rename offsets/<n>`."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
@@ -267,7 +268,6 @@ class _Importance:
             changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
-        """Return the importance of one crash point, from 0 (most important) to 3."""
         if point.name == EXIT or point.name in self._follows_change:
             return 0
         kind = self._effects[point.effect].kind
@@ -313,12 +313,12 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the id of the run with both crashes: the names of the two crash points, joined by `then`."""
+        """The id of the run with both crashes: the names of the two crash points, joined by `then`."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 class Pairs(NamedTuple):
-    """The pairs of crash points (a crash, and one in its recovery) that a test tries, and all possible ones."""
+    """The pairs of crash points (a crash, and one in its recovery) that a test tries, and all that are possible."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -329,7 +329,7 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files before each system call of its restarts; equal states have equal values."""
+    """The states of a pipeline's files before each system call of its restarts; equal values mean equal files."""
 
     before: Mapping[Point, Mapping[str, Hashable]]
     """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
@@ -346,9 +346,9 @@ class States(NamedTuple):
 class Recoveries:
     """The restarts after crashes that a test has seen: their system calls with durable effects, by crash point.
 
-    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if its second
-    point was chosen by what the restart did, for example at a call that only restarts make. All other pairs are sampled
-    at random.
+    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if what the
+    restart did is a reason for its second point, for example a call that only restarts make. All other pairs are
+    sampled at random.
     """
 
     def __init__(
@@ -388,9 +388,9 @@ class Recoveries:
         """Return the directed pairs, whose second crash is chosen by what the restart did, in the order to try them.
 
         First come a few pairs whose second crash is at a call that only restarts make, then one pair with crashes in
-        two batches, then pairs that crash twice at the same point, then the other pairs with a call that only
-        restarts make. The last pairs are chosen only because they leave files from which no other run recovers. A
-        pair is left out if labkit knows that another run recovers from the same state.
+        two batches, then pairs that crash twice at the same point, then the other pairs with a call that only restarts
+        make. The last pairs are there only because they leave files from which no other run recovers. A pair is left
+        out if labkit knows that another run recovers from the same state.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -408,9 +408,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes after which the state of the files is known, the most important ones first.
 
-        If the restarts after several crashes make the same calls, only the last of these crashes is used, because
-        the other files that the crashes left, such as a temporary one, had no influence. Syncs are not compared, and
-        creating a file counts as the same call as emptying one.
+        If the restarts after several crashes make the same calls, only the last of these crashes is used: the other
+        files that the crashes left, such as a temporary one, had no influence. Syncs are not compared, and the creation
+        of a file equals the emptying of one.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -429,8 +429,8 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at a system call that only restarts make.
 
-        Of several crashes whose restarts make the same calls, only the last is used. The first pair of each family
-        (name without numbers) comes first, and the rarest family before the others.
+        Of several crashes whose restarts make the same calls, only the last is used. One pair of each family (calls
+        with the same name but for numbers) comes first, beginning with the rarest family.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}
@@ -453,8 +453,8 @@ class Recoveries:
     def twice(self) -> list[Pair]:
         """Return the pairs that crash twice at the same point: in the first start, and again in the restart.
 
-        Only the most important points are used: just after rows changed, before a call that can make rows visible,
-        and the command's end, which comes last.
+        Only the most important points are used: just after rows changed, before a call that can make rows visible, and
+        the command's end. The end comes last.
         """
         passed = {}
         for first, effects in self._recoveries.items():
@@ -467,8 +467,8 @@ class Recoveries:
     def loops(self, most: int) -> list[Point]:
         """Return up to `most` points for a crash loop: crash points that the restart reaches again.
 
-        Points before calls that change rows come first, because a program that skips a batch after several attempts
-        has counted the attempt by then, and has not yet written the batch's rows.
+        A program that skips a batch after several attempts counts an attempt before it writes the batch's rows.
+        Therefore points before calls that change rows come first.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
@@ -477,9 +477,9 @@ class Recoveries:
     def two_batches(self) -> list[Pair]:
         """Return a list with one pair: a crash in one batch, and a second crash in a later one; [] if impossible.
 
-        Calls whose names differ only in numbers are taken for calls of different batches. The first crash is at the
-        first of them with an important crash point, the second at the last of them in the restart. Calls that change
-        rows are preferred.
+        Calls whose names differ only in numbers count as calls of different batches. The first crash is at the first
+        such call with an important crash point, the second at the last such call of the restart. Calls that change rows
+        are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -502,9 +502,9 @@ class Recoveries:
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
     """Return a seeded random sample of at most `most` pairs that are not in `done`.
 
-    `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample are pairs whose
-    first crash is at the end of the command, and whose second crash is in the restart, just after a call that
-    changes rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
+    `ranks` maps each candidate to the importance of its second point. In up to two thirds of the sample, the first
+    crash is at the end of the command, and the second is in the restart, just after a call that changes rows or before
+    one that can make rows visible. The others are spread evenly over the first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

@@ -39,7 +39,7 @@ class Journal:
     """The recorded system calls of one run, from which labkit computes what a power cut may leave; see `recording`."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record the calls that concern some folders; `copies` maps each to its copy before the run."""
+        """Prepare to record the calls that concern some folders; `copies` maps each to its copy made before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -59,9 +59,9 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record its system calls that change the folders.
 
-        `decide` is called before each system call of these kinds and says whether it may happen; calls of other kinds
-        always do. The record has all calls that happen, with the bytes of writes, so `contents` is ignored. The other
-        arguments are those of `labkit.host.syscalls.watching.watch`.
+        `decide` is called before each system call of these kinds and says whether the call may happen; calls of other
+        kinds always do. The record has all calls that happen, with the bytes of writes, so `contents` is ignored. The
+        other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:
@@ -82,7 +82,7 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose result on the disk is unknown, by name, with their files; {} if none."""
+        """Return the recorded calls whose result on the disk is unknown, by name, each with its files; {} if none."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -94,9 +94,9 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files that differ from what the recorded calls should have made of them.
+        """Return the files whose contents the recorded calls do not explain.
 
-        Call this before anything else changes files.
+        Call this method before anything else changes files.
         """
         real = Disk({folder: folder for folder in self._copies})
         pairs = zip(self.disk(len(self.entries)).trees(), real.trees(), strict=True)
@@ -142,7 +142,7 @@ def recording(folders: Sequence[Path]) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class State:
-    """A state in which the folders may be when the power returns after a power cut."""
+    """A state of the folders that a power cut may leave."""
 
     extreme: str
     sentence: str

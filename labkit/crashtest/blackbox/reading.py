@@ -32,7 +32,7 @@ LAST_WORDS = 200
 def last_words(log: Path) -> str:
     """Return a clause for an error message that quotes the first error in a log, or else its last line.
 
-    A quotation is needed because the folder with the log may be removed before anybody reads the log.
+    The message quotes the log because the log's folder may be gone before anybody reads it.
     """
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):
@@ -87,15 +87,16 @@ class HelperCommand:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that the command prints as JSON Lines, as `Reader.values` does; `asleep` is ignored.
+        """Return the rows that the command prints as JSON Lines.
 
-        Raises `ReaderFailed` if the command fails or takes over `seconds`, `InvalidInput` if it prints anything else.
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if it prints
+        anything else. `asleep`, which `Reader.values` has as well, is ignored.
         """
         return lines(self.run(seconds), self.option)
 
 
 def ending(status: int | None) -> str:
-    """Return a clause on how a command ended; `status` is its exit code or minus a signal, None if labkit killed it."""
+    """Return a clause on how a command ended; `status` is its exit code, minus its signal, or None if it was killed."""
     if status is None:
         return "it was killed"
     if status < 0:
@@ -105,7 +106,7 @@ def ending(status: int | None) -> str:
 
 
 class HelperCommands:
-    """The user's functions and commands that read rows, feed input and empty the store; for a `with` block."""
+    """The user's functions and commands that read rows, feed input and empty the store. Use it in a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -138,7 +139,7 @@ class HelperCommands:
         return HelperCommand(option, command, self._settings, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empty the store, checkpoint and input, then run `--feed` for new input.
+        """Empty the store, checkpoint and input, then run the user's `--feed`, which puts new input there.
 
         Raises `InvalidInput` if a command fails.
         """
@@ -162,7 +163,7 @@ class HelperCommands:
     def read(self) -> list[Any]:
         """Return the rows in the store now.
 
-        Raises `ReaderFailed` if the reader fails, `InvalidInput` if it returns something other than rows.
+        Raises `ReaderFailed` if the reader fails, and `InvalidInput` if it returns something other than rows.
         """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 

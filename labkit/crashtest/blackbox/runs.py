@@ -118,17 +118,17 @@ class PipelineRun:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The rows that the latest reading of the store returned in this run."""
+        """The rows that this run's latest reading of the store returned."""
         return self.readings[-1].values
 
 
 @dataclass
 class Patience:
-    """Remembers whether it still pays to repeat a command that ends without doing anything although work is left.
+    """Remembers whether it still helps to repeat a command that ends without doing anything although work is left.
 
-    The killed instance may hold a lease, and a new start may do nothing until this lease expires, so the test
-    repeats the start for a while. If that was in vain in one run, no later run of the test
-    waits, because all harnesses share this object.
+    The killed instance may hold a lease, and a new start may do nothing until this lease expires, so the test repeats
+    the start for a while. All harnesses share this object: if the repetition was in vain in one run, no later run
+    repeats.
     """
 
     is_worth: bool = True
@@ -165,7 +165,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy what the run without a crash showed, from the harness that performed it in another folder."""
+        """Copy what the run without a crash showed from `other`, the harness that performed it in another folder."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -184,8 +184,9 @@ class Harness:
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        If the command or the reader fails in the block, or the store could not be emptied, the run's result is
-        unknown. For the first run, which has no crash, a store that could not be emptied raises an error instead.
+        The run's result is unknown if the command or the reader fails in the block, or if the store could not be
+        emptied. Only in the first run, which has no crash, does a store that could not be emptied raise an error
+        instead.
         """
         self._count += 1
         begun = time.monotonic()
@@ -232,7 +233,7 @@ class Harness:
 
         With a `fault`, that call suffers this fault instead of the kill. `ask` is called before each system call with a
         durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
-        process. Returns the recorded calls, and how the command ended.
+        process. Returns the record of the start: its calls, and how the command ended.
         """
         if run.unknown:
             raise JobFailed(run.unknown)
@@ -257,9 +258,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash at a point; provide, in a `with` block, the record from which to compute what a power cut leaves.
+        """Crash at a point, and provide in a `with` block the record from which to compute what a power cut leaves.
 
-        Raises `JobFailed` without proof of the crash, or if the record does not explain the files that the run left.
+        Raises `JobFailed` if there is no proof of the crash, or if the record does not explain the files that the run
+        left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -273,7 +275,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start; give it all calls, in order."""
+        """Return an object that names the system calls of the run's next start; it must get these calls in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -281,8 +283,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        During the run without a crash, an answer that can never be rows raises `InvalidInput`. Later it counts as a
-        failed call, because a crash may have caused it.
+        A reader may return something that can never be rows. In the run without a crash this raises `InvalidInput`;
+        later it counts as a failure, because a crash may have caused it.
         """
         try:
             return self.helpers.read()
@@ -302,7 +304,7 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a crash point, read the rows. Raises `JobFailed` if it was not killed."""
+        """Start the pipeline, kill it at a crash point, and read the rows. Raises `JobFailed` if it was not killed."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -333,7 +335,7 @@ class Harness:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
         A command that failed, or that SIGTERM stopped, is started again. A command that reports success is not, even if
-        rows are missing, since nobody would restart it. Raises `JobFailed` without proof of the fault.
+        rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
@@ -351,7 +353,7 @@ class Harness:
         self._look_finally(run)
 
     def ending_of(self, start: Start) -> str:
-        """Return a clause on how a start of the pipeline ended, with a quotation from its log."""
+        """Return a clause on how a start of the pipeline ended, with a quotation from the start's log."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -386,8 +388,8 @@ class Harness:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
 
         Another run gets the old and the new input at once. If it leaves other rows, or if rows that the user expects
-        are missing, nobody knows the right rows: nothing is stored, and the reasons are returned; otherwise [].
-        Raises `InvalidInput` if a run fails or gives no new row.
+        are missing, nobody knows the right rows: then nothing is stored, and the reasons are returned; otherwise [].
+        Raises `InvalidInput` if a run fails or the new input gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -445,8 +447,8 @@ class Harness:
         """Stop the command before the system call `held`, run a second instance, and let the first one go on.
 
         Then the command is started once more, as a scheduler would do. A second instance that waits for the first is
-        killed, because the first is stopped and the second would wait forever. Raises `JobFailed` if the first instance
-        never made the call.
+        killed, because it would wait forever for the stopped first one. Raises `JobFailed` if the first instance never
+        made the call.
         """
         others: list[Start] = []
 
@@ -468,7 +470,8 @@ class Harness:
     def _start_beside(self, run: PipelineRun) -> Start:
         """Run the command while another start of the same run is stopped, and return the record of the new start.
 
-        Its use of files outside of the watched folders is not observed, because the other start uses them as well.
+        The new start's use of files outside of the watched folders is not observed, because the other start uses them
+        too.
         """
         execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
         execution.settings = replace(self.settings, limit=WAITS_SECONDS)
@@ -479,11 +482,11 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Start a command again while it ends at once without doing anything, and return the last start.
+        """While a command ends at once without doing anything, start it again; return the last start.
 
-        The instance that was killed may hold a lease. So the start is repeated until it works, or reaches the crash
-        point `at` if one is given, for as long as `--limit` allows. Once such a wait was in vain, later runs of the
-        test do not wait.
+        The killed instance may hold a lease. So the start is repeated until it works, or reaches the crash point `at`
+        if one is given, for as long as `--limit` allows. Once such a wait was in vain, later runs of the test do not
+        wait.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -512,8 +515,8 @@ class Harness:
     def _once_more(self, run: PipelineRun) -> None:
         """Repeat a start that ended well although rows are missing, because some jobs need several starts.
 
-        If a start does nothing, a lease may block it, which expires with time. The first such run therefore repeats
-        the start for as long as the settings allow; if that is in vain, later runs do not repeat it.
+        A start that does nothing may be blocked by a lease, which expires with time. The first run with such a start
+        repeats it for as long as the settings allow; if that is in vain, later runs do not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -531,7 +534,7 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung; silence of a command that never ends by itself is no failure."""
+        """Return whether a start failed or hung. A command that never ends by itself may be silent without hanging."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
@@ -574,7 +577,7 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return a reader's rows; if it fails, call it again for `seconds`, since a dying process may still hold a lock."""
+    """Return a reader's rows; if it fails, call it again for `seconds`, because a dying process may hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -586,7 +589,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """Read until two readings agree, and return the rows. Raises `JobFailed` if they differ after `seconds`."""
+    """Call the reader until two calls return the same rows. Raises `JobFailed` if they differ after `seconds`."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -603,15 +606,14 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return how often each row occurs, by the row as JSON text."""
+    """Return how often each row occurs; the keys are the rows as JSON text."""
     return Counter(map(text, values))
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs in which rows were missing after the restart.
 
-    One more start produced the rows, or no start did because all further ones did nothing, for example because of a
-    lease.
+    Either one more start produced the rows, or all further starts did nothing, for example because of a lease.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]

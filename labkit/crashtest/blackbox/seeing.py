@@ -39,7 +39,7 @@ FEW = 2
 
 
 class Glance(NamedTuple):
-    """The rows that the reader returned while the pipeline was stopped before one system call with a durable effect."""
+    """The rows that the reader returned while the pipeline was stopped before a system call with a durable effect."""
 
     happened: int
     """The number of effects that had happened before this reading."""
@@ -55,12 +55,10 @@ class Change(NamedTuple):
 
     @property
     def appeared(self) -> int:
-        """The number of rows that appeared."""
         return (Counter(self.later.rows) - Counter(self.earlier.rows)).total()
 
     @property
     def gone(self) -> int:
-        """The number of rows that disappeared."""
         return (Counter(self.earlier.rows) - Counter(self.later.rows)).total()
 
 
@@ -74,7 +72,7 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
     """Return the names of the system calls with durable effects that changed the reader's rows.
 
-    The result is empty if rows were read only at the beginning and at the end, which does not show which call changed
+    The result is empty if rows were read only at the beginning and at the end: that does not show which call changed
     them.
     """
     if len(glances) <= 2:
@@ -102,9 +100,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `glances` are the rows before each system call. `unseen` maps calls that could not be followed to their files.
-    `logs` are the masked paths of files that nothing reads. `by_lines`: the test saw lines of Python instead of
-    system calls.
+    `glances` are the rows before each system call. `unseen` maps the names of calls that could not be followed to their
+    files. `logs` are the masked paths of files that nothing reads. With `by_lines`, the test watched lines of Python
+    instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -132,10 +130,10 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
-    """Return the system calls that the test could not follow, by name, with the pipeline's files that they concern.
+    """Return the system calls that the test could not follow, by name, each with the pipeline's files that it concerns.
 
     `unseen` are the names of all such calls, and `paths` their files. Calls that concern only other programs' files are
-    left out. Calls without a known file are included.
+    left out; calls without a known file are included.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -164,8 +162,8 @@ class Belongs:
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
     """Return whether an observed system call can have changed the rows between two readings.
 
-    Possible are a call between the readings, and an earlier one that may still go on. A write to a log explains
-    nothing, since the reader does not read logs.
+    It may be a call between the readings, or an earlier one that may still have been under way. A write to a log
+    explains nothing, because the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]

@@ -160,16 +160,16 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """How many seconds to repeat a start that did nothing while rows are missing (a lease may block it)."""
+        """How many seconds to repeat a start that did nothing while rows are missing, because a lease may block it."""
         return self.limit
 
     @property
     def read_option(self) -> str:
-        """The option that says how rows are read; messages about the reader begin with its name."""
+        """The option by which the user said how to read rows; messages about the reader begin with its name."""
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove what the test itself made for the last run; called after the user's reset.
+        """Remove what the test itself made for the last run, after the user's reset.
 
         The test of a pipeline makes nothing, so this does nothing; the test of a Spark sink overrides it.
         """
@@ -202,7 +202,7 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths of minor files, such as an engine's own, whose crash points the test tries last."""
+        """Return the masked paths of unimportant files, such as an engine's own, where the test crashes last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
@@ -251,7 +251,7 @@ class PipelineSettings(SharedOptions):
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
     """Return the settings for the crash test of a pipeline.
 
-    `command` is a shell command; `words` are options by keyword. Raises `InvalidInput` for a bad value or a
-    conflict.
+    `command` is a shell command; `words` are options by keyword. Raises `InvalidInput` for a bad value, or for options
+    that exclude each other.
     """
     return PipelineSettings.plan({"command": command, **words})

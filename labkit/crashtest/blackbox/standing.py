@@ -47,7 +47,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """One possible design of a recorded pipeline: its order of writes, and assumptions on what is not recorded."""
+    """One possible design of a recorded pipeline: its order of writes, and assumptions about what no record shows."""
 
     design: Design
     guarantee: str
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """The assumptions of this design: what happens to rows that are written again, and what a restart reads."""
+        """What this design assumes: what happens to rows that are written again, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
@@ -104,8 +104,8 @@ class Standing(NamedTuple):
     def _telling(self) -> Iterator[Reading]:
         """Yield the designs to print.
 
-        One in which a restart reads the newest state is left out if the same guarantee holds when it reads an older
-        state.
+        A design in which a restart reads the newest state is left out if the same guarantee holds when it reads an
+        older one.
         """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
@@ -142,7 +142,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the system calls in a record of `labkit effects`. Raises `InvalidInput` without one."""
+    """Return the names of the system calls in a record of `labkit effects`. Raises `InvalidInput` if there is none."""
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -161,7 +161,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it is.
+    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it makes.
 
     Raises `InvalidInput` for any other form.
     """
@@ -177,9 +177,9 @@ def user_row(text: str) -> Meaning:
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
     """Return the order of writes of a pipeline with these system calls, and its possible designs.
 
-    `own` are the user's rows (`--write`), each of which says what kind of write a call is; they override labkit's
-    own rows for the engines that it recognises by the calls' names. `ends` is a pattern of the call that ends a
-    step, such as a batch.
+    `own` are the meanings of calls that the user gave (`--write`): the kind of write that each call makes. They
+    override those that labkit knows for the engines whose calls it recognises. `ends` is a pattern of the call that
+    ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)

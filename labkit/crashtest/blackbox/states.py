@@ -38,13 +38,13 @@ class Content(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A file that a run has changed, as it was before the run and as it is now; None stands for no file."""
+    """A file that a run has changed, as it was before the run and as it is now; None if there was or is no file."""
 
     before: Content | None
     now: Content | None
 
     def known(self, level: int) -> Hashable:
-        """Return the value to compare this file by, at a level from `EXACT` to `IGNORED`; None if it is unchanged."""
+        """Return the value by which to compare this file at a level (`EXACT` to `IGNORED`); None if it is unchanged."""
         before, now = (level < IGNORED and each and each[level] for each in self)
         return None if before == now else (now,)
 
@@ -59,8 +59,8 @@ class RunFiles:
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         """Prepare to follow the files of a run.
 
-        The paths of `folders` are cut from the contents of files, as every copy of the user's folder has another
-        path.
+        The paths of `folders` are removed from the contents of files before these are compared, because every copy of
+        the user's folder has another path.
         """
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
@@ -139,7 +139,7 @@ class Comparison:
         """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
-        """Compare a file less strictly from now on if it differs between starts that made the same calls so far.
+        """From now on, compare a file less strictly if it differs between starts that made the same calls so far.
 
         Each item of `starts` belongs to one start, and maps the name of each system call to the state of the files
         before this call. Returns all states of the longest start.
@@ -155,7 +155,7 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states of the files; `left_out` are paths that do not count."""
+        """Return a value that is equal for equal states of the files. Files at the paths in `left_out` do not count."""
         return frozenset(
             (path, part)
             for path in state

@@ -25,7 +25,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event in a run's timeline: whose it is (`engine`, `sink` or `reader`), when (Unix time), and what it was."""
+    """One event in a run's timeline: who did it (`engine`, `sink` or `reader`), when (Unix time), and what it was."""
 
     at: float
     who: str
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 def lines(run: PipelineRun) -> list[Line]:
-    """Return the timeline of one run, as events in order of time."""
+    """Return the timeline of one run: its events in order of time."""
     unordered = [*_starts(run), *_crashes(run), *_readings(run)]
     return sorted(unordered, key=lambda line: line.at)
 
@@ -132,7 +132,7 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
-    """Return a run's guarantee and the reason in a sentence; `values` are expected rows, `due` how many must come."""
+    """Return a run's guarantee and the reason in a sentence; `values` are the expected rows, `due` is their number."""
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:

@@ -25,10 +25,10 @@ class _Lost(NamedTuple):
 
 
 class Unsynced:
-    """Tracks how many bytes of each file one start has synced, and removes those whose sync failed.
+    """Tracks how many bytes of each file one start has synced, and removes the bytes whose sync failed.
 
-    It knows only the sizes of files. So after a failed sync it cannot undo bytes that were overwritten in place, or
-    changed names in a folder; the attribute `unmodelled` then says which of these changes remained.
+    Only the sizes of files are tracked. So after a failed sync this class cannot undo bytes that were overwritten in
+    place, or changed names in a folder; the attribute `unmodelled` then says which of these changes remained.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class Meaning(NamedTuple):
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a system call's name, either with its number (`rename a #2`) or without."""
+    """Return whether a pattern matches a system call's name, either with its number (`rename a #2`) or without it."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -58,9 +58,9 @@ def fits(pattern: str, name: str) -> bool:
 def meaning(pattern: str, writes: str) -> Meaning:
     """Return the table row for a pattern; `writes` says which kinds of writes the matching system calls make.
 
-    The words in `writes` are kinds of writes such as `visible+marker`, `(visible)` for a write that takes effect
-    only when its transaction commits, `commits` for that commit, or `nothing`. Several words mean several things at
-    once: `staged (visible)`. Raises `InvalidInput` for an unknown word.
+    The words in `writes` are kinds of writes such as `visible+marker`, `(visible)` for a write that takes effect only
+    when its transaction commits, `commits` for that commit, or `nothing`. Several words may be combined: `staged
+    (visible)`. Raises `InvalidInput` for an unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -82,7 +82,7 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Convert a table `{pattern: kinds of writes}` to rows in its order; of several that match, the first counts."""
+    """Convert a table `{pattern: kinds of writes}` to rows in its order; if several match a call, the first counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
@@ -110,7 +110,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the table rows of these engines, or of all if none is named. Raises `InvalidInput` if unknown."""
+    """Return the table rows of these engines, or of all if none is named. Raises `InvalidInput` for unknown names."""
     every = engines()
     for name in names:
         if name not in every:
@@ -127,7 +127,7 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return further table rows, which say that a change of a file's mode, owner or time is no write (`nothing`).
+    """Return table rows by which a change of mode, owner or time of the engines' own files is no write (`nothing`).
 
     There is a row for each file that the run's engines write, because an engine sets modes on its files and never reads
     these modes. Attributes of any other file get no row, because a pipeline may use them as its record of finished
@@ -157,7 +157,7 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order; the kinds in one set take effect together or not at all."""
+    """Return the kinds of writes of a step in order, as sets; the kinds in a set take effect together or not at all."""
     return tuple(each.writes for each in step)
 
 
@@ -175,11 +175,10 @@ class Orders(NamedTuple):
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the step (from 1) in which a system call makes a write, and how many writes of this step come before.
+        """Return the step (from 1) in which a system call makes a write, and how many writes of the step come before.
 
-        Writes that take effect together count as one. Returns None if no call of that name makes a write. `name` may
-        also be a later call of a write that takes several calls; a kill there leaves this write incomplete, so this
-        write is not counted either.
+        Writes that take effect together count as one. If a write takes several calls, a kill at a later one of them
+        leaves the write incomplete, so it is not counted either. Returns None if no call of this name makes a write.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -229,7 +228,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that is a write; all writes of a transaction become one set at its commit."""
+    """Yield each system call that is a write; all writes of a transaction are one set, at the transaction's commit."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:

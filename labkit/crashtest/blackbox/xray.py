@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of a pipeline's record: a system call with a durable effect, or several alike on one file in a row."""
+    """One line of a pipeline's record: a system call with a durable effect, or a series of them on one file."""
 
     first: Effect
     lane: str
@@ -68,7 +68,7 @@ class XRay:
     """Notes on what the record lacks."""
 
     def lines(self) -> list[Line]:
-        """Return the recorded calls in order, with consecutive ones of one kind on one file merged into one line."""
+        """Return the recorded calls in order; consecutive ones of one kind on one file are merged into one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
@@ -213,7 +213,7 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 class Recorder:
-    """Records the durable effects of a command, and kills the command after `limit` seconds without one."""
+    """Records the durable effects of a command, and kills a command that makes no system call for `limit` seconds."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -240,8 +240,8 @@ class Recorder:
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
     """Run a command once, by a shell in the current folder, and return the record of its durable effects.
 
-    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The command is
-    killed after `limit` seconds without such an effect. Raises the errors of `watch`.
+    `folders` are watched; the file `output` gets what the command prints; `lanes` finds each call's purpose. The
+    command is killed if it makes no system call for `limit` seconds. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = watch(

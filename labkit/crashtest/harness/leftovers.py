@@ -29,7 +29,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
 def opened(scratch: Path) -> set[str]:
-    """Return the files, and the addresses of the connections, that the Python processes of this Unix session have open.
+    """Return the open files, and the addresses of open connections, of the Python processes of this Unix session.
 
     Logs, files in `scratch`, and connections within the session are left out.
     """
@@ -78,5 +78,5 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager for a test's temporary folder; it also removes the folders of killed tests."""
+    """Return a context manager for a test's temporary folder, which also removes the folders that killed tests left."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

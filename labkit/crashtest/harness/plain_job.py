@@ -107,7 +107,7 @@ class PlainJob(Struct, frozen=True):
 
 
 def load(file: str) -> ModuleType:
-    """Import the user's file, under the name that Spark's Python workers use too, and return the module."""
+    """Import the user's file by the module name that Spark's Python workers use as well, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     return importlib.import_module(name)
@@ -135,7 +135,10 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a Spark session in `folder`, then run a job each time the file `go` appears there."""
+    """Start a Spark session in `folder`; each time the file `go` appears there, run the job that this file names.
+
+    Return after a job whose session must not be used again.
+    """
     reach(job.file)
     spark = session(job, folder)
     warm_up(spark, job.adapter, folder)
@@ -283,7 +286,6 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
 
 
 def read(path: str) -> PlainJob:
-    """Read the description of a job from its JSON file."""
     return wire.decode(Path(path).read_bytes(), PlainJob)
 
 

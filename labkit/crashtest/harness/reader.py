@@ -100,7 +100,7 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface, such as foreachBatch, that fits the object `subject`; needs no `with` block.
+        """Return the Spark interface, such as foreachBatch, that fits the user's object; needs no `with` block.
 
         Raises `InvalidInput` if the object is not a sink, or if importing the file takes too long or ends the process.
         """
@@ -217,7 +217,7 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return one row of the user's reader as plain data; whole floats become ints (1.0 becomes 1).
+    """Return one row of the user's reader as plain data; a float that is a whole number becomes an int (1.0 becomes 1).
 
     Raises `TypeError` for a value that is neither text, a number nor a date.
     """

@@ -101,7 +101,7 @@ class WarmJobs:
     """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare the pool for the job in the file `job`; up to `most` processes start ahead during a run."""
+        """Prepare the pool for the job in the file `job`; during a run, up to `most` processes start for later runs."""
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
@@ -111,9 +111,8 @@ class WarmJobs:
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return a function that starts the next job of a run and watches the job's system calls.
 
-        Only the first start of a run may use a process in which another job has ended, because a restart after a
-        crash must find nothing in memory. With `exits`, the process must end within the run, so no other job uses
-        it.
+        Only the first start of a run may use a process in which another job has ended, because a restart after a crash
+        must find nothing in memory. With `exits`, the process must exit at the end of the job, so no other job uses it.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 

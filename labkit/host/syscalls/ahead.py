@@ -69,7 +69,7 @@ class Ahead:
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
-        """Call `decide` before each further system call of the command, as `watch` of the module `watching` does.
+        """Call `decide` before each further system call of the command, as the function `watch` of `watching` does.
 
         As soon as every call waits for `decide`, `begin` is called, to tell the waiting command to continue. When
         `is_done` returns True, this method returns: the command stays alive, its calls no longer wait, and `watch` may

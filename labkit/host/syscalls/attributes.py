@@ -99,7 +99,8 @@ def flags(tracee: Tracee, descriptor: int) -> Interpretation:
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
     """Return what a stopped `setxattr` would change; None if nothing.
 
-    `of` are its arguments after the file: the addresses of the name and of the value, the value's size, and flags.
+    `of` are the call's arguments after the file: the addresses of the attribute's name and value, the value's size, and
+    flags.
     """
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))

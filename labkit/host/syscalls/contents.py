@@ -41,7 +41,7 @@ class Contents:
     """Works out what a system call that the kernel has stopped would write, sync, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin without known sockets. Writes to `output` are no effects; if `wanted`, others include their bytes."""
+        """Begin without known sockets. Writes to `output` are no effects; with `wanted`, others include their bytes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted

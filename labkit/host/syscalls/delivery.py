@@ -71,7 +71,7 @@ def fits(fault: Fault, call: Call) -> bool:
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
     """Inject a fault, such as EIO, into a stopped system call, and return the evidence that the fault happened.
 
-    If the injection fails, let the call happen; the result then says why.
+    If the injection fails, the call happens, and the result says why.
     """
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
@@ -98,7 +98,7 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to the command's process group, then let its stopped call happen; return evidence of the signal."""
+    """Send SIGTERM to the command's process group, let the stopped call happen, and return evidence of the signal."""
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:

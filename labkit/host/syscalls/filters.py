@@ -34,7 +34,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF: skips `holds` instructions if its condition is true, otherwise `fails`."""
+    """One instruction of classic BPF; it skips `holds` instructions if its condition is true, otherwise `fails`."""
 
     code: int
     holds: int
@@ -134,7 +134,7 @@ class Listener:
     def receive(self) -> Notification | None:
         """Return the next system call that the kernel has stopped; None if its thread died.
 
-        This blocks until there is one, so poll the descriptor first.
+        This method blocks until there is one, so the caller polls the descriptor first.
         """
         buffer = bytearray(_NOTIFICATION.size)
         if not self._ask(_RECEIVE, buffer):
@@ -153,7 +153,7 @@ class Listener:
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make a stopped call return this value or negative errno without happening.
+        """Make a stopped call return this value (negative: an errno) without happening.
 
         Return False if a signal interrupted the call.
         """

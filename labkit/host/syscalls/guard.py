@@ -73,9 +73,9 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the processes that still run.
+        """Return the ids of the command's processes that still run.
 
-        A process whose parent has just died can be missed until it has its new parent, so this looks again.
+        When a process dies, its children get a new parent, and are missing for a moment, so this looks again.
         """
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS

@@ -21,7 +21,7 @@ GUARD_SECONDS = 40.0
 
 
 class GuardLate(ServiceUnavailable):
-    """Raised when the guard, the process that starts a watched command, did not start it in time on a busy machine."""
+    """Raised when the guard process, which starts a watched command, did not start it in time on a busy machine."""
 
 
 class Guarded:
@@ -48,7 +48,7 @@ def _decoded(line: bytes) -> GuardMessage:
 
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
-    """Start a command under a guard, a process that kills all of its processes after the `with` block.
+    """Start a command under a guard, a process that kills the command's processes at the end of the `with` block.
 
     `output` is the file for the guard's own output. Raises an error of labkit if the command does not start.
     """

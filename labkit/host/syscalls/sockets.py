@@ -87,7 +87,7 @@ class Peers:
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the address of the server to which a socket is connected; None unless it is outside of the command."""
+        """Return the address of the external server to which a socket is connected; None if there is none."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:
@@ -116,7 +116,7 @@ def _listeners(thread: int, port: int) -> set[int]:
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
-    """Return a list with the path of a Unix socket, or its abstract name (`@name`); empty if it has neither."""
+    """Return the path of a Unix socket, or its abstract name (`@name`), in a list; [] if it has neither."""
     return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 

@@ -24,7 +24,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of an argument of a system call. The kernel stops the call only if it is true."""
+    """A condition on the low 32 bits of a system call's argument. The kernel stops the call only if it is true."""
 
     argument: int
     relation: str

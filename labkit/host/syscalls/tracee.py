@@ -163,7 +163,7 @@ class Tracee:
     def path(self, folder: int, address: int) -> str:
         """Return, as an absolute path, the path that is at `address` in memory. Raises the errors of `text`.
 
-        A relative path begins at the folder that the descriptor `folder` has open.
+        A relative path refers to the folder that the descriptor `folder` has open.
         """
         return self.absolute(folder, self.text(address))
 
@@ -182,7 +182,7 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace a name for the process itself, such as `/proc/self`, by the traced process's, below `/proc/PID`."""
+        """Replace a path of a process's own, such as `/proc/self`, by that of the traced process below `/proc/PID`."""
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

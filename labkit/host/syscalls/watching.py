@@ -39,7 +39,7 @@ _FORBIDDEN = "a file in a folder that the watcher may not read"
 
 
 def go_on() -> Answer:
-    """Return the answer that lets the command continue."""
+    """Return the answer GO_ON, which lets the command continue."""
     return Answer.GO_ON
 
 
