@@ -15,7 +15,7 @@ from labkit.view import verdict_parts
 from labkit.view.card import BAD, Cell, Tabled
 
 Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome | RebalanceOutcome
-"""What can be compared: runs, simulated runs, searches, and what was done by hand on a real server."""
+"""The results that `lab.compare` accepts: runs, simulated runs, searches, and experiments on a real server."""
 
 BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
 

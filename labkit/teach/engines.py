@@ -72,7 +72,7 @@ DUE = 9
 def _orders_of(engine: Engine) -> Orders:
     own = [meaning(*each) for each in engine.own]
     orders = standing(kept(engine.pipeline).effects, own, engine.ends).orders
-    assert orders is not None, "tests hold every record"
+    assert orders is not None, "tests read every recording"
     return orders
 
 

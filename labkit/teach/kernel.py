@@ -1,7 +1,7 @@
-"""What the lab does in a notebook's kernel: explain a `NameError`, and start drivers early.
+"""Prepare a notebook's kernel: explain a `NameError` in one sentence, and start Spark drivers before they are needed.
 
-A `NameError` is shown as a sentence that names the cell to run first. The exception itself remains a `NameError`, also
-for programs that run the notebook, and other errors are not changed.
+The sentence names the cell to run first. The exception itself remains a `NameError`, also for programs that run the
+notebook, and other errors are not changed.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from labkit.teach.executed import shell_here
 FILE = "JPY_SESSION_NAME"
 """The environment variable in which Jupyter's server passes the path of the notebook to its kernel."""
 CALLS = ("lab.crash(", "lab.panel(")
-"""The calls in a notebook's cells that start drivers."""
+"""The calls that start Spark drivers, as a notebook's cells write them."""
 MOST_BYTES = 5_000_000
-"""The size of a notebook above which nobody looks for these calls in it."""
+"""The size in bytes above which a notebook is not searched for these calls."""
 
 
 def install() -> None:
@@ -79,7 +79,7 @@ def _crashes(notebook: Path) -> bool:
 
 
 def _start() -> None:
-    # Without an extra there are no drivers, and the cell that needs them says so.
+    # If the extra with Spark is not installed, the cell that needs a driver reports it.
     with contextlib.suppress(ImportError):
         from labkit.runs.warm_drivers import warm_drivers
 

@@ -44,7 +44,7 @@ FAULTS = {
     Fault.LEASE: "the source delivers rows again, because their notice comes late",
     Fault.LAG: "a plan, decision or notice is left out, and the next step goes on",
 }
-"""What else may happen besides crashes, in words; each is searched alone, and happens at most once in a schedule."""
+"""A description of each fault that a search can add to the crashes; it happens at most once in a schedule."""
 
 GRANTED = (
     "The simulator assumes that the input can be read again, that a row has the same key and value each time, and that "
@@ -157,10 +157,9 @@ class Order(OnCard):
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return one table row per violated property, under each of two assumptions.
+        """Return one table row per violated property: the assumption, the guarantee, and a schedule that violates it.
 
-        A step that is repeated after a crash gets the same rows, or it may get others. A table row is the assumption,
-        the guarantee, and a schedule that violates the property.
+        The assumption is that a step which is repeated after a crash gets the same rows, or that it may get others.
         """
         lines = []
         for world, verdicts in self.results.items():

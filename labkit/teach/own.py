@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
-"""The kinds of store, with what each of two queries passes to a sink before its name: for two writers, an epoch."""
+"""For each kind of store, the arguments that two queries pass to a sink before their name: with two writers, an epoch.
+"""
 QUICK_SECONDS = 1200.0
 """The time limit of a whole quick test in a notebook; on two busy cores it takes about seven minutes."""
 
@@ -108,9 +109,10 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
-    """Test a learner's sink; this implements `lab.try_sink`.
+    """Test a learner's sink, as `lab.try_sink` does, and return the results.
 
-    `also` names further axes (separately tested properties); `called` is the calling function, for messages.
+    `also` names further axes (separately tested properties). Raises `InvalidInput` if the kind or the function cannot
+    be used; its message begins with `called`, the name of the function that the learner called.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -184,11 +186,11 @@ class Tested(OnCard):
         report, summary = self.report, self.report.summary
         runs = summary.results
         asked = [each for each in runs if each.group not in (Group.HEALTHY, Group.SEEING)]
-        # With a pair of crashes comes the run of its first one.
+        # A pair of kills also has a run with its first kill alone, which counts as a place.
         places = sum(each.group is Group.CRASH for each in runs)
         pairs = sum(each.group is Group.PAIR for each in runs)
         and_pairs = f", and {_some(pairs, 'pair')} of kills" if pairs else ""
-        # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
+        # `summary.weakest` leaves conditions out, but a learner who asked for one wants to know what it breaks.
         weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
             headline = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
@@ -309,7 +311,10 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the option `only`, one name of a run or several, as a tuple. Raises `InvalidInput` if it is not."""
+    """Return the option `only`, which is one crash point or a list of them, as a tuple.
+
+    Raises `InvalidInput` for any other value.
+    """
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:

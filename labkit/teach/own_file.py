@@ -19,7 +19,11 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 
 
 def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
-    """Write a sink's source into a Python file for `lab.save_sink`; messages name the function `called`."""
+    """Write a sink's source into a Python file, as `lab.save_sink` does, and return `FILE:foreach_batch`.
+
+    Raises `InvalidInput` if the source, the file or the kind of store cannot be used; its message begins with
+    `called`, the name of the function that the learner called.
+    """
     path = Path(file)
     try:
         source = textwrap.dedent(inspect.getsource(sink))

@@ -2,8 +2,8 @@
 
     python -m labkit.teach.own_history NAME
 
-is the process that runs the file and tests the function NAME in it, so that a file that ends its process does not end
-the learner's notebook. It prints one line of JSON.
+runs the file in a process of its own and tests the function NAME in it, so that a file that ends its process does not
+end the learner's notebook. The process prints one line of JSON.
 
 The file is the learner's own, written by `save_sink` and then edited by hand. The progress file keeps the result of
 each test, by the notebook after which the sink was tested (its edition).
@@ -37,7 +37,7 @@ FILE = Path("my_sink.py")
 FILE_SECONDS = 10.0
 """The number of seconds that the file may run until its functions are defined."""
 MOST_PRINTED = 10_000
-"""The number of characters that are shown of what the file prints, for example to find a mistake."""
+"""The largest number of characters shown of what the file prints."""
 _CALLED = "lab.my_sink()"
 EDITIONS = ("00", "02", "06", "11", "12", "14")
 """The numbers of the notebooks after which the sink is tested."""
@@ -49,7 +49,7 @@ _START = """def my_sink(db, query, batch, rows):
     for row in rows:
         db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
 """
-"""The sink of the first notebook, for learners whose folder lacks the file."""
+"""The source of the first notebook's sink, for learners whose folder lacks the file."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class SinkHistory(OnCard):
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink for `lab.my_sink`, and return its results after each notebook so far."""
+    """Test the learner's sink, as `lab.my_sink` does, and return its results after each notebook so far."""
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
@@ -182,7 +182,7 @@ def _tried() -> own.Tried:
 
 def _in_file(name: str) -> Callable[..., Any]:
     """Run `my_sink.py`, and return its function of this name."""
-    # A notebook finds modules beside it, and so does the file.
+    # The file may import modules beside it, as a notebook may.
     sys.path.insert(0, str(Path.cwd()))
     try:
         with time_limit(FILE_SECONDS):

@@ -33,7 +33,7 @@ class Table:
     def seen(file: str) -> list[tuple[Any, ...]]:
         """Return the rows that readers see in the table `orders`; none if the table does not exist."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
-        if not Path(file).exists():  # a reader must not make the store
+        if not Path(file).exists():  # connecting would create the file
             return []
         with closing(sqlite3.connect(file)) as db:
             if not db.execute(query).fetchall():

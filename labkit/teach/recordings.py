@@ -2,7 +2,7 @@
 
 The build of the site runs every notebook and records it. A cell that needs real processes, or the result of such a
 cell, shows in the browser its recorded outputs, with the date and the versions. If the learner has changed a cell on
-which it depends, nothing is shown, since nobody knows what would have come out.
+which it depends, the recording no longer fits, and the cell prints a sentence instead.
 """
 
 import ast

@@ -1,6 +1,6 @@
-"""Show the verdicts on what real servers were made to do in notebooks, as cards.
+"""Show the verdicts on experiments with real servers: a copied topic, a shop's messages, consumers of one group.
 
-The jobs themselves (`labkit.teach.hands_on`) need clients of Kafka and PostgreSQL; comparing their outcomes does not.
+The experiments (`labkit.teach.hands_on`) need clients of Kafka and PostgreSQL; comparing their outcomes does not.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class CopyOutcome(OnCard):
 
 @dataclass(frozen=True)
 class ShopOutcome(OnCard):
-    """The verdict on the messages of `lab.shop`: which committed changes are missing, and which arrived repeatedly."""
+    """The verdict on the messages of `lab.shop`: which committed changes have no message, and which have several."""
 
     verdict: Verdict
 
@@ -53,13 +53,13 @@ class ShopOutcome(OnCard):
 
 @dataclass(frozen=True)
 class RebalanceOutcome(OnCard):
-    """The result of `lab.rebalance` for one program: who charged which order, in order, and the verdict on that."""
+    """The result of `lab.rebalance` for one program: which consumer charged which orders, and the verdict on that."""
 
     verdict: Verdict
     charges: Sequence[tuple[str, int]]
     """The consumer (`A` or `B`) and the number of the order of each charge, in the order in which they were made."""
     ends: tuple[str, str]
-    """How A and B ended: the type of their error, `signal 9`, or an empty text."""
+    """How the consumers A and B ended: the type of the error, `signal 9`, or an empty text if they simply returned."""
     offset: int | None
     """The offset that the group has committed in the end; None if it has committed none."""
 

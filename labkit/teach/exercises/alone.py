@@ -39,7 +39,7 @@ class Alone(NamedTuple):
     trouble: str = ""
     """Sentences on what prevents the answer from running in a fresh namespace; empty if nothing does."""
     is_broken: bool = False
-    """Whether the cell with the answer is no valid Python, so that an earlier version of it must not count."""
+    """Whether the cell with the answer is not valid Python, so that an earlier version of it must not count."""
     competition: str = ""
     """A sentence on another cell that defines the same name; empty if there is none."""
 
@@ -56,7 +56,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     answer.
     """
     cells = [PlainCell(source) for source in _newest(exercise.name, executed)]
-    # All exercises of the notebook, because a cell that answers another one may have a helper with this answer's name.
+    # The names of all answers, because a cell with another answer may define a helper with this answer's name.
     answers = {each.name: each.answer for each in assignments().values() if each.notebook == exercise.notebook}
     chosen = select(cells, released, answers | {exercise.name: exercise.answer})
     if exercise.name not in chosen.counts:
@@ -76,9 +76,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells; without older versions of the answer if its newest one is not valid Python.
+    """Return the executed cells, with empty texts for older versions of the answer if the newest is not valid Python.
 
-    Python has run the older ones, but the notebook no longer contains them.
+    Python has run the older versions, but the notebook no longer contains them.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
@@ -115,13 +115,13 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
     try:
         code = compile(python(source), "<cell>", "exec")
         with _unseen(), time_limit(CELL_SECONDS):
-            exec(code, namespace)  # noqa: S102  # the learner's own cell, where it was written
+            exec(code, namespace)  # noqa: S102  # the learner's own cell
     except NoInput:
         return "Its cell calls input(), which nobody can answer during grading"
     except TooLong:
         return f"Its cell ran longer than {CELL_SECONDS:.0f} seconds"
     except (Exception, SystemExit) as error:
-        # Whatever a learner's code raises is what is to be told; Ctrl-C is the learner's own.
+        # Every error of the learner's code is reported, but Ctrl-C still interrupts.
         return f"Its cell raised {type(error).__name__}: {str(error)[:200]}"
     return ""
 

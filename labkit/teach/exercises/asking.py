@@ -1,8 +1,7 @@
-"""Ask a learner's function each of the judge's questions once, and repeat some of them at the end.
+"""Call a learner's function once for each set of arguments, and repeat some of the calls at the end.
 
-A question is the arguments of one call. A search asks the same question in many states, and in grading each call goes
-to another process, so answers are cached. If a repeated call gives another answer, the function keeps state between its
-calls, and a crash in the simulator could not erase that state.
+A search needs the same call in many states, and in grading each call goes to another process, so answers are cached. If
+a repeated call gives another answer, the function keeps state between its calls, which a simulated crash cannot erase.
 """
 
 import json
@@ -16,12 +15,12 @@ T = TypeVar("T")
 AGAIN = 40
 """The approximate number of calls that are repeated at the end."""
 TOGETHER = 256
-"""The largest number of calls that are announced together; a wrong answer ends the judging within these."""
+"""The largest number of calls that are announced together, so that a wrong answer makes few of them useless."""
 SHOWN = 200
 """The largest number of characters of a value that a message shows."""
 
 
-class Unusable(Exception):  # what was answered, not whose fault it is
+class Unusable(Exception):
     """A learner's answer has the wrong form, for example a text in place of a list; the message says what to change."""
 
 

@@ -51,15 +51,16 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
 
 
 FEW = 5
-"""The largest number of inputs with which a task is asked about all combinations of their states."""
+"""The largest number of inputs for which all combinations of the inputs' states are tested."""
 BOTH = -1
-"""The state of an input that has ended after its barrier has arrived."""
+"""The state of an input whose barrier has arrived and which has ended since."""
 
 
 class Waiting(NamedTuple):
-    """One test of a learner's rule for aligned checkpoints: the inputs of a task, and the right decision.
+    """One test of a learner's rule for aligned checkpoints: the state of a task's inputs, and the right decision.
 
-    The task must not read the inputs in `blocked`; `copies` tells whether it must copy its state.
+    Barriers have arrived on the inputs `at_barrier`, and the inputs `ended` are finished. The task must not read the
+    inputs in `blocked`; `copies` tells whether it must copy its state.
     """
 
     at_barrier: list[int]

@@ -76,8 +76,9 @@ SAME_DIGESTS = {
     "orders-of-shop": (1_429, 54_762, 41_702, 58_273, 55_093, 87_924),
     "clicks-on-page": (81_648, 97_240, 7_435, 51_231, 11_724, 34_146),
 }
-"""For a name the numbers behind it with which two names at a time have the same first eight hexadecimal digits of
-their MD5, then of their SHA-1, and then of their SHA-256.
+"""For each name three pairs of numbers to append, as in `orders-of-shop-1429`, that give two names with similar hashes.
+
+The first eight hexadecimal digits of their MD5, SHA-1 and SHA-256, respectively, are the same.
 """
 
 
@@ -107,9 +108,9 @@ FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUER
 """The separately graded aspects (axes) of the exercise `14b-folder`; the points of each are in `texts`."""
 
 EPOCHS = ([5], [1])
-"""The epochs of two queries' writers, which are independent of each other.
+"""The epoch of the writer of each of two queries.
 
-A smaller epoch in the other query does not mean an older writer.
+Epochs of different queries are independent, so the smaller one does not belong to an older writer.
 """
 
 

@@ -4,8 +4,8 @@ The grader, `lab.check` and `labkit check` all use this module, so that they agr
 bottom, as they would run, and ignores cells that are unchanged since their release. If several cells define the name of
 the answer, the last one counts, except cells that answer another exercise: there the name belongs to a helper.
 
-Which names a cell binds is read from the code that Python compiles, so that scopes are Python's own. The module
-`symtable` is no help from Python 3.12 on, where comprehensions are part of the code around them.
+The names that a cell binds are read from the code that Python compiles, so that scopes are Python's own. The module
+`symtable` cannot tell from Python 3.12 on, where comprehensions are part of the code around them.
 """
 
 import ast
@@ -26,12 +26,12 @@ SET_UP = frozenset({"parameters", "setup"})
 _PLAIN_MAGICS = ("%%time", "%%capture", "%%prun", "%%timeit")
 """The cell magics after which the cell contains Python."""
 _LONG = 20_000
-"""The number of characters from which the source of a cell is long."""
+"""The number of characters above which the results for a cell are not cached, to save memory."""
 T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Cache a function of a cell's source, except for long sources, to save memory."""
+    """Cache a function of a cell's source, except for sources longer than `_LONG`."""
     kept = lru_cache(maxsize=256)(function)
 
     @wraps(function)

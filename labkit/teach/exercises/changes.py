@@ -95,9 +95,9 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A table and a message to apply to it, with the simulator's state in which a reader applies it.
+    """A table and a message to apply to it, with the simulator's state in which this happens.
 
-    The state is None if no simulation produced this pair.
+    The state is None if the pair was combined without a simulation.
     """
 
     table: Table
@@ -243,8 +243,8 @@ def _in_several_orders(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of a learner's property with the rows of the table in several orders.
 
-    The rows of a small table come in every order. For a long table that is right there are also the orders of the words
-    and of the counts, each from both ends; a long wrong table comes in one of these orders.
+    The rows of a small table come in every order. Those of a long right table come in six orders: as given, by count,
+    and by the word's place in the input, each also reversed. A long wrong table comes in one of these six.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -267,9 +267,9 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def words_alike(word: str) -> tuple[str, ...]:
-    """Return other words that an answer may confuse with `word`: another case, a blank more, the end cut off or longer.
+    """Return words that an answer may confuse with `word`: in other case, with a blank more, cut off, or longer.
 
-    If the word itself has a blank, they are also without it and with two.
+    If `word` contains a blank, there are also words without it and with two.
     """
     others = (word.capitalize(), word.title(), word.upper(), word.lower(), f"{word} ", f" {word}", f"{word}s")
     inside = (word[:-1], word[:8], word.replace(" ", ""), word.replace(" ", "  "))

@@ -1,7 +1,7 @@
 """The functions with which a learner can `check` an answer, get a `hint`, see the `progress`, and `reset` an exercise.
 
-The visible check judges by public variants, in the notebook. Its points do not count, because the grader uses other
-variants.
+`check` runs in the notebook and uses the public variants of an exercise. Its points do not count, because the grader
+uses other variants.
 """
 
 import inspect
@@ -76,7 +76,7 @@ def _check(name: str, *, strict: bool | None) -> None:
         raise NotPassed(_why_not(exercise, findings))
 
 
-def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
+def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument
     """Return whether a failed check raises an error.
 
     If `choice` is None, the environment variable LABKIT_STRICT decides.
@@ -158,7 +158,7 @@ def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
     """Print a warning and the reason if an answer passes in its notebook but would fail in grading."""
-    # On Spark, another run for the difference would take as long again.
+    # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
         print(
@@ -247,7 +247,7 @@ def solutions(name: str) -> dict[str, str]:
 
 
 def hint(name: str) -> None:
-    """Print the hints for an exercise; this implements `lab.hint`."""
+    """Print the hints for an exercise, as `lab.hint` does."""
     exercise = find(name)
     _say_where(name)
     name = exercise.name
@@ -267,7 +267,7 @@ def progress(notebook: str | None = None) -> None:
         if notebook is not None and not is_of(exercise, notebook):
             continue
         progress_note = notes.of(exercise.name)
-        points = min(int(progress_note.get("points", 0)), exercise.points)  # it may have given points once
+        points = min(int(progress_note.get("points", 0)), exercise.points)  # an older version may have given more
         got, most = got + points, most + exercise.points
         state = str(progress_note.get("state", NOT_ATTEMPTED))
         shown = f"{points} of {exercise.points}" if exercise.is_graded else "-"
@@ -293,7 +293,7 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete answers and progress; this implements `lab.reset`.
+    """Delete answers and progress, as `lab.reset` does.
 
     The cell with the answer stays in the notebook, where the grader would take it as the answer.
     """

@@ -1,9 +1,9 @@
 """The data types of an exercise, shared by the notebook, which checks at once, and the grader, which trusts nothing.
 
-A learner's answer is a constant, or a function of plain values, those that JSON can carry. The judge explores the
-schedules itself and only calls the learner's function. So the same judge can run beside the learner's code in a
-notebook, and in another process for grading. Notebook and grader both read an answer by `plain`, so that they agree on
-what is an answer and what was not attempted.
+A learner's answer is a constant, or a function of plain values, which are those that JSON can represent. The judge
+explores the schedules itself and only calls the learner's function. So the same judge can run beside the learner's code
+in a notebook, and in another process for grading. Notebook and grader both read an answer by `plain`, so that they
+agree on what is an answer and what was not attempted.
 """
 
 import json
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 from labkit.core.errors import LabError, MissingSolution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
-"""A value that JSON can carry, of exactly one of these types; `True` is not 1."""
+"""A value that JSON can represent, of exactly one of these types; `True` is not 1."""
 LARGEST = 2**63
 """The limit of whole numbers in an answer: they must be smaller, and larger than its negative, to fit into 64 bits."""
 DEEPEST = 20
 """The largest depth to which lists and dicts may be nested in an answer."""
 MOST_CHARACTERS = 60_000
-"""The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
+"""The largest number of characters of an answer as JSON, so that it fits into one message to the grader."""
 MOST_OF_ERROR = 300
 """The largest number of characters that a message shows of an error of a learner's code."""
 _SURELY_SMALL = 2_000
@@ -118,7 +118,7 @@ _BUILT_IN: tuple[tuple[type, Callable[[Any], object]], ...] = (
 
 def _built_in(value: object) -> object:
     kind = type(value)
-    # Nearly always; and compared by `is`, so that no code of a learner's metaclass decides it.
+    # The usual case. Types are compared by `is`, so that no code of a learner's metaclass runs.
     if kind is str or kind is int or kind is list or kind is dict or kind is float or kind is bool or value is None:
         return value
     for _ in range(DEEPEST):  # the value of an enum's member may be a member of another one
@@ -295,7 +295,7 @@ class Finding:
     observed: str = ""
     expected: str = ""
     trace: str | None = None
-    """A counterexample as the text of a trace, which the stepper opens; `None` if there is nothing to step through."""
+    """The counterexample as the text of a trace, which the notebook shows step by step; None if there is none."""
     at: int = 0
     """The number of the trace's step at which the answer fails."""
     general: str = ""

@@ -1,4 +1,4 @@
-"""The exercises about what a store must be able to do: which `DEMANDS` it breaks, and the first one as a property."""
+"""The exercises on a sink's demands on its store: which of `DEMANDS` a store breaks, and the first as a property."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -41,9 +41,9 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
-    """Yield stores with the job whose times the variant gives, the faultless one first.
+    """Yield pairs of a store and a job; the first store meets every demand.
 
-    Their limits are just below, just above or far from what the job needs.
+    The job has the times in the variant. The stores' time limits are just below, just above or far from its needs.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]

@@ -1,7 +1,8 @@
-"""The exercise of notebook 09c: the rule by which a store answers the consumers of a partition, old and new ones.
+"""The exercise of notebook 09c: the rule by which a store accepts or refuses requests of old and new consumers.
 
-The judge takes every run of a few requests: each owner may announce itself, send records for the first time or again,
-also together with later ones, and come back when a newer owner was there.
+The judge tries every run of a few requests. The consumers own the partition one after the other. Each may announce
+itself with an empty request, send new records, repeat old ones, also together with new ones, and return after a newer
+owner has taken over.
 """
 
 from collections import deque
@@ -155,14 +156,14 @@ def _state(answer: Stored, right: Stored) -> tuple[str, str]:
 
 
 YEARS = 10**8
-"""An offset to which a list of all earlier ones would fill about 8 GB, which a machine without limits survives."""
+"""An offset so large that a list of all smaller ones takes about 8 GB; a machine without limits survives it."""
 OLD = (
     (9, YEARS, 9, (YEARS - 2, YEARS - 1, YEARS, YEARS + 4)),
     (9, YEARS, 10, ()),
     (10, YEARS + 5, 10, (YEARS, YEARS + 4)),
     (10, YEARS + 5, 9, (YEARS + 5,)),
 )
-"""Requests to the store of a topic with large offsets: its answer must not list what is before them."""
+"""Requests with offsets so large that an answer must not list all smaller ones."""
 
 
 def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:

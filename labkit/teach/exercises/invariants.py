@@ -24,12 +24,13 @@ from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """A function that returns the part of a state that a property sees: the arguments of the learner's function."""
 Arrange = Callable[[tuple[Any, ...], bool], Iterable[tuple[Any, ...]]]
-"""A function that returns the questions about a state, from its arguments and whether True is the right result.
+"""A function that returns several versions of the arguments for a state, which must all get the same answer.
 
-The questions differ only in something that must not matter, such as the order of rows.
+They differ only in something that must not matter, such as the order of rows. The function gets the arguments, and
+whether True is the right answer.
 """
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
-"""A function that assembles states instead of reaching them by a run, from a model and the parts in a variant."""
+"""A function that builds states from a model and the parts in a variant, whether or not a run reaches these states."""
 
 
 class ObservedModel(Overlay[Any]):
@@ -172,7 +173,7 @@ class Watch:
 
     def _too_lax(self, ask: Asker, system: System, case: Case) -> Finding:
         claim = self.claimed(make(self.model, system.parameters))
-        # The reason tells a whole run, which a state that was put together does not have.
+        # The reason describes a run, and no run led to an assembled state.
         reason = claim.because(case.state) if system.assembled is None else ""
         message = (
             f"{ask.call(*case.question)} answered True, but this does not hold there ({system.name}): "

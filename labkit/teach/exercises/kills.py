@@ -1,7 +1,7 @@
 """An exercise of notebook 14, a crash test in miniature: determine the guarantee of a sink from its requests.
 
-The judge executes the requests on lists. Tests compare that with a real SQLite database after real kills
-(`tests/exercises/test_rules.py`).
+The judge executes the requests on Python lists. Tests compare the results with those of a real SQLite database after
+real kills (`tests/exercises/test_rules.py`).
 """
 
 from collections.abc import Sequence

@@ -26,7 +26,7 @@ from labkit.teach.exercises.steps import step
 SECONDS = 5.0
 """The number of seconds that one call of a learner's function may take."""
 ROOM = 1024**3
-"""The bytes that one call of a learner's function with a large number may add to the memory of its process."""
+"""The number of bytes by which its process may grow while a learner's function runs with large numbers."""
 _LARGE = re.compile(r"\d{8}")
 _OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use only 1 GB of memory more than before it"
 
@@ -40,7 +40,7 @@ class InNotebook:
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace
         self.replies: dict[str, tuple[list[Plain], Plain]] = {}
-        """Each question to a function so far with its reply; the question is `call` or `step`, and the arguments."""
+        """The calls of the function so far, each with its reply; a call is the text `call` or `step`, and arguments."""
 
     def value(self) -> Plain:
         return _read(self.name, self.namespace.get(self.name, ...))
@@ -92,11 +92,11 @@ class InNotebook:
         except TooLong:
             raise AnswerFailed(f"{call_text} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
-            # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
+            # Every error of the learner's code is reported, but Ctrl-C still interrupts.
             limit = _OWN_LIMIT if is_large and isinstance(error, MemoryError) and can_limit_memory() else ""
             raise AnswerFailed(f"{call_text} raised {error_text(error)}{limit}.") from None
         finally:
-            if os.getpid() != process:  # a copy of this notebook that the answer forked
+            if os.getpid() != process:  # the learner's function has forked this process
                 os._exit(0)
         return _read(call_text, answer)
 
@@ -115,7 +115,7 @@ def _read(source_name: str, value: object) -> Plain:
         raise AnswerFailed(f"{source_name} {error}.") from None
     except MissingSolution:
         raise
-    except Exception as error:  # of a learner's own type, which reads its value
+    except Exception as error:  # a method of the learner's own type failed
         raise AnswerFailed(f"{source_name} raised {error_text(error)}.") from None
 
 

@@ -1,11 +1,11 @@
 """Judge SQL that finishes the prepared transactions of one job, by running it on a real PostgreSQL.
 
 Only the server parses the learner's SELECT, in a READ ONLY transaction of a session that ends afterwards. The
-rows of the SELECT are sent in another session, and only if each of them is one COMMIT PREPARED or ROLLBACK
-PREPARED (`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables
-and add to one, and is dropped with the case. The client cuts a session that lasts longer than `LONGEST`,
-whatever the server does. If a session is lost or something cannot be dropped, the server is stopped and the
-next case gets a new one, so no answer can affect the next. On Linux the memory of a session is limited
+rows of the SELECT are statements, which are sent in another session, and only if each of them is one COMMIT
+PREPARED or ROLLBACK PREPARED (`FORM`). Both sessions use a database role that exists only for this test: it owns
+nothing, may read two tables and add to one, and is dropped afterwards. The client cuts a session that lasts longer
+than `LONGEST`, whatever the server does. If a session is lost or something cannot be dropped, the server is stopped
+and the next test gets a new one, so no answer can affect the next. On Linux the memory of a session is limited
 (`MEMORY`).
 
 The server is the judge's own, nobody else uses it, and it ends with this process. A user's own server is never used.
@@ -35,7 +35,7 @@ MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
 """The largest number of characters of one statement that a query returns."""
 LONGEST = 8.0
-"""The number of seconds that a session may last: one runs the query, another one sends all its statements."""
+"""The number of seconds after which a session is cut; one session runs the query, another one sends its statements."""
 FORM = re.compile(
     r"""\s* (?: COMMIT | ROLLBACK ) \s+ PREPARED \s*
     (?: (?: U& )? ' (?: [^'] | '' )* '
@@ -52,8 +52,8 @@ UESCAPE and a constant in several pieces are refused.
 SETUP = (
     "CREATE DATABASE elsewhere",
     "REVOKE TEMPORARY ON DATABASE postgres, elsewhere FROM PUBLIC",
-    # It writes to the log of the server also in a READ ONLY transaction; its arguments
-    # differ from version to version.
+    # This function writes to the server's log even in a READ ONLY transaction; its
+    # arguments differ from version to version.
     """DO $$ DECLARE each regprocedure; BEGIN
     FOR each IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each); END LOOP; END $$""",
@@ -229,9 +229,8 @@ class _Place:
         try:
             with self._session() as learner:
                 learner.execute("BEGIN READ ONLY")
-                # Prepared, so that the server takes one statement and no second one behind it; and
-                # one statement also without the brackets, so that none of its own closes
-                # ours and leaves the limits.
+                # PREPARE accepts only a single statement. It gets the query without our brackets, because
+                # a query that is complete on its own cannot close them and escape the limits.
                 learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
                 rows = learner.execute("SELECT asked(%s)", (wrapped,)).fetchall()
         except (psycopg.Error, LabError, UnicodeError) as error:

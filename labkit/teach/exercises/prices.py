@@ -9,13 +9,13 @@ from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import Cases
 
 ARRIVALS = 50
-"""The number of times within an interval at which the judge lets a record arrive."""
+"""The number of arrival times that the judge tries within an interval."""
 NEAR = 0.05
 """The largest allowed relative error of a learner's answer for a wait."""
 DEARER = 1.01
 """The factor by which the cost of an answer may exceed the cost of the cheapest interval."""
 TRIED = 4_000
-"""The number of intervals among which the judge looks for the cheapest."""
+"""The number of intervals that the judge tries to find the cheapest one."""
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:

@@ -1,7 +1,7 @@
 """The exercise of notebook 09d: the relay of an outbox, which may be killed after any step.
 
 The judge performs every run: after each of the relay's steps the process may die, and the broker may refuse a message,
-each as often as the variant allows. The lab's one judge finds messages out of order.
+each as often as the variant allows. `labkit.core.judge` finds messages that are out of order.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ Row = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """How far a simulated outbox relay, a program that publishes a table's rows to a topic, has come in one run.
+    """The state of one run of a simulated outbox relay, a program that publishes a table's rows to a topic.
 
     Rows are identified by their position in the order of commits, from 0.
     """
@@ -43,7 +43,7 @@ class Run(NamedTuple):
     """The steps so far as text, for the message to the learner."""
 
 
-class Wrong(Exception):  # a finding, and no fault of the judge
+class Wrong(Exception):
     """The relay made a wrong step. `finding` is the failed result, which tells the learner what was wrong."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:

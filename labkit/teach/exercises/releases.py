@@ -17,7 +17,7 @@ Changes = Mapping[str, Any]
 Case = tuple[Changes, str, bool]
 """What a pull request changes in a version, the sink, and whether the newest batch is unfinished."""
 KEYS, BATCHES, NOTHING = SINKS = ("keys", "batches", "nothing")
-"""How a sink recognises what it has already: by the keys of rows, by the numbers of batches, or not at all."""
+"""How a sink recognises rows that it has stored already: by their keys, by the batch number, or not at all."""
 RIGHT, REFUSED, WRONG, IGNORED = STARTS = ("right", "refused", "wrong", "ignored")
 EMPTY = "an empty folder"
 """The checkpoint or the table of a version that begins anew."""
@@ -113,7 +113,7 @@ def _refusal(old: Version, new: Version) -> str:
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
     """Return what happens when `new` starts, the first remedy that makes its start right, and the reasons.
 
-    The reasons are why it starts so, and why a new checkpoint is not enough if it is not.
+    The reasons explain the start and, if a new checkpoint is not enough, why it is not.
     """
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
@@ -201,7 +201,7 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield a name for each kind of query, its keys and values, and the changes of these that are asked about.
+    """Yield a name for each kind of query, its keys and values, and the changes of these to ask about.
 
     `names` are three columns of texts, `numbers` three of whole numbers, and `functions` the three aggregates of these.
     """
@@ -257,7 +257,7 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return the parts of a version that are no keys and values, and the changes of these that are asked about."""
+    """Return the parts of a version other than its keys and values, and the changes of these parts to ask about."""
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
     old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}

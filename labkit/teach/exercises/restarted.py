@@ -1,10 +1,10 @@
-"""Ask a learner's function earlier questions once more in another process, as after a real restart.
+"""Repeat earlier calls of a learner's function in another process, as after a real restart.
 
     python -m labkit.teach.exercises.restarted
 
-is that process: it reads cells and questions as JSON from standard input and prints the replies. Python salts the
-hashes of text anew in each process. So `hash("orders")`, the order of a set of texts, and whatever a cell draws at
-random when it runs differ after a restart, although they do not change while a notebook is open.
+is that process: it reads cells and calls as JSON from standard input and prints the replies. Python salts the hashes of
+text anew in each process. So `hash("orders")`, the order of a set of texts, and whatever a cell draws at random when it
+runs differ after a restart, although they do not change while a notebook is open.
 """
 
 import json
@@ -24,7 +24,7 @@ from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import InNotebook
 
 MOST = 64
-"""The approximate number of questions that are asked again."""
+"""The approximate number of calls that are repeated."""
 SECONDS = 60.0
 """The number of seconds that the other process may take."""
 

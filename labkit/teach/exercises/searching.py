@@ -151,7 +151,7 @@ def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     if result.violations:
         return _broken(model, min(result.violations, key=lambda each: len(each.trace.actions)))
     if not result.exhausted:
-        # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
+        # Right answers stay far below the limit, as a test checks, so the answer is at fault.
         message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
         return Finding(False, message, general="The answers lead to very many states.")
     return _endless(model, search, ends)

@@ -129,7 +129,7 @@ SAME_CHECKSUM = (
     *(("plumless", "buckeroo"), ("refund-aspjwwk", "refund-rnrsgud"), ("parcel mndenhb", "parcel arbiofd")),
     ("mail to ijtboqb", "mail to uegghkt"),
 )
-"""Calls with the same CRC-32. Of two texts that differ only in these, the checksums are also the same."""
+"""Pairs of calls with the same CRC-32; longer texts that differ only in such a pair also have the same one."""
 CALLS_ALIKE = ("charge now", "charge-now", "caf\u00e9", "cafe\u0301")
 """Calls that are the same without their punctuation, or in a normal form of Unicode."""
 

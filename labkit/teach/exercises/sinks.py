@@ -253,7 +253,7 @@ def _wrong_recovery(ask: Asker, case: tuple[int, list[Any], list[Any]]) -> Findi
     due = [handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]]
     wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
     forbidden = {str(["abort" if handle in due else "commit", handle]) for handle in found}
-    # Whoever commits a transaction that is gone, because it was committed before, changes nothing.
+    # Committing a transaction once more has no effect, so further commits are allowed.
     if wanted <= {*steps} and not forbidden & {*steps}:
         return None
     message = f"{ask.call(decided, votes, found)}: it leaves transactions open, or ends some in the wrong way."
@@ -278,7 +278,7 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])
     counts = parts.get("counts", range(number))
-    # The other word only grows, and stays at its last count: it never jumps itself.
+    # The count of the other word never falls, so only the first word can jump back.
     numbers = [*range(parts["between"] + 1), *([parts["long"]] if "long" in parts else [])]
     others = [*range(number, len(words)), *[len(words) - 1] * numbers[-1]]
     for first, second, between, behind in product(counts, counts, numbers, (0, 1)):
@@ -293,7 +293,7 @@ WORDS: dict[str, object] = {"words": "hello-world-hello"}
 SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
 A, B = "hello" * 14 + "s", "hello" * 14 + "t"
 COMPOSED = ("caf\u00e9", "cafe\u0301")
-"""Two words that a reader sees as one: the accent belongs to the letter in the first, and follows it in the second."""
+"""Two words that look the same: the first has a letter with an accent, the second a letter followed by an accent."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 

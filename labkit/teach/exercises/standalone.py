@@ -77,7 +77,7 @@ def _read(output: bytes) -> Iterator[Checked]:
         try:
             yield msgspec.json.decode(line, type=Checked)
         except msgspec.DecodeError:
-            continue  # what the notebook itself has written
+            continue  # a line that the notebook itself has printed
 
 
 def opened(path: Path) -> Opened:
@@ -92,7 +92,8 @@ def opened(path: Path) -> Opened:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
     names = {name for cell in cells if (name := named_exercise(cell))}
-    # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
+    # If an exercise has moved since this copy was made, the copy has exercises of two notebooks, and those that did not
+    # move decide.
     notebooks = (
         _asking(names)
         or _asking(map(now, names))
@@ -133,7 +134,7 @@ def check_all(path: Path) -> Iterator[Checked]:
             if notebook.chosen.counts.get(exercise.name) == place and exercise.answer in namespace:
                 given[exercise.name] = namespace[exercise.answer]
     for exercise in notebook.exercises:
-        # A later cell may use the name for something else, and grading keeps the answer as well.
+        # A later cell may use the answer's name for something else, but the answer counts, as in grading.
         end = namespace.pop(exercise.answer, None)
         if exercise.name in given:
             namespace[exercise.answer] = given[exercise.name]

@@ -1,8 +1,9 @@
 """Run a learner's sink against a store that only records the sink's next request and executes nothing.
 
-As in an engine for durable workflows, a sink is called again and again with all earlier answers, and each time gets one
-request further. So a sink that looks like an ordinary function can be killed between any two of its requests, while the
-real store is in the process that executes them. The results are untrusted, because they come from a learner's code.
+As in an engine for durable workflows, the sink is called again and again with the store's earlier replies, and each
+call gets one request further. So a sink that looks like an ordinary function can be killed between any two of its
+requests, while another process executes them in the real store. The results are untrusted, because they come from a
+learner's code.
 """
 
 import sqlite3
@@ -43,7 +44,7 @@ class Store:
 
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:
-            raise Waits  # a `finally` of the sink goes on asking
+            raise Waits  # a `finally` in the sink makes further requests
         if self._at == len(self._exchanges):
             self.wanted = list(request)
             raise Waits
@@ -126,7 +127,7 @@ def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: S
         raise
     except Waits:
         pass
-    except Exception as error:  # noqa: BLE001  # whatever a sink raises ends its batch
+    except Exception as error:  # noqa: BLE001  # every error of the sink ends its batch
         reply = ["raised", f"{type(error).__name__}: {error}"[:300]]
     else:
         if ended is ... and not exchanges and store.wanted is None:

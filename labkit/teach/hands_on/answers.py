@@ -37,7 +37,7 @@ class ServerAnswer(Answered, str):
         return [lines([self])]
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001  # IPython's protocol
-        # Of a text IPython would else show the quotation marks, whatever the bundle says.
+        # IPython would print a `str` with quotation marks, whatever the other formats say.
         printer.text(str(self))
 
 
@@ -48,7 +48,7 @@ def lines(answers: Iterable[str]) -> Html:
 
 def _row(line: str) -> tuple[str | Cell, ...]:
     name, colon, what = line.partition(": ")
-    # A sentence may have a colon, too; a name, or a list of names, has no blank of its own.
+    # A sentence may also contain a colon; names, separated by ", ", contain no blank.
     if not colon or " " in name.replace(", ", ""):
         name, what = "", line
     is_bad = what.startswith((REFUSED, "ERROR "))

@@ -1,8 +1,8 @@
 """A small real job without Spark that copies records from one Kafka topic to another, with a checkpoint in a file.
 
-It runs in this process, step by step, so that readers can look after each step. Its checkpoint is a file with the next
-offset to read and the handle of the transaction that was decided with it. So it writes in Flink's order: the file is
-the decision, and the commit follows.
+The job runs in this process, step by step, so that a notebook can read the topic after each step. Its checkpoint
+contains the next offset to read and the handle of the transaction to commit. So the job writes in Flink's order: the
+checkpoint is the decision to commit, and the commit follows.
 """
 
 import json
@@ -27,9 +27,9 @@ Trusted = Literal["checkpoint", "group"]
 
 
 class CopyJob:
-    """A job that copies records from one Kafka topic to another with transactions, until a crash or its end.
+    """A job that copies records from one Kafka topic to another in transactions.
 
-    Two jobs that use the same checkpoint file need different numbers `incarnation`.
+    A restarted job uses the same checkpoint file and a new `incarnation`, so that its transactional ids are new.
     """
 
     def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
@@ -127,9 +127,9 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps(Tabled):
-    """The steps of a job that copies Kafka records, and which records readers get after each step.
+    """The steps of a job that copies Kafka records, and the records that readers get after each step.
 
-    If it is not certain what readers get after a step, None is stored in place of the records.
+    Steps after which readers may get either of two answers have None in place of the records.
     """
 
     title = "What the job did, and what readers get after each step"

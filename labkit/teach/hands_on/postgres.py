@@ -1,7 +1,7 @@
 """Use SQL by hand: sessions on a real PostgreSQL, and the server's answers as text and as cards.
 
-Each session is a separate connection, like a separate program. `crash` cuts the connection; a server notices no more
-than that when a program dies.
+Each session is a separate connection, like a separate program. `crash` cuts the connection, which is all that a server
+notices when a program dies.
 """
 
 import time
@@ -206,7 +206,7 @@ def postgres() -> Postgres:
     Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
     started.
     """
-    # Logical decoding reads more of the log than the default writes.
+    # Logical decoding needs more in the log than PostgreSQL writes by default.
     start = partial(tethered_postgres, "--no-sync", "-c", "wal_level=logical")
     return private.client(addresses.POSTGRES, start, Postgres)
 

@@ -46,10 +46,10 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
 
 
 class Client(Protocol):
-    """A client of a server for experiments by hand; `clean` removes what it has made there."""
+    """A client of a server for experiments by hand; `clean` removes the tables or topics that it created there."""
 
     def clean(self) -> None:
-        """Remove what this client has made on its server."""
+        """Remove everything that this client created on its server."""
 
 
 ClientT = TypeVar("ClientT", bound=Client)

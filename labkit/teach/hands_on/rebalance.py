@@ -1,10 +1,12 @@
-"""Two consumers of one Kafka group, of which the first is stopped, slow, or killed: real processes and real signals.
+"""Run two consumers of one Kafka group as real processes, and suspend, delay or kill the first one by a real signal.
 
-    charges      the effects, in order: who charged the customer of which order
-    progress     one row for the partition: the newest generation that wrote, and the order that follows
+The consumers write into three tables of PostgreSQL:
+
+    charges      which consumer charged the customer of which order, in order of time
+    progress     one row for the partition: the newest generation that wrote, and the number of the next order
     seen         the ids that a receiver remembers
 
-Each call has a topic with nine orders in one partition, and tables in PostgreSQL, for each program that it runs.
+Every program has its own tables, and its own topic with nine orders in one partition.
 """
 
 import inspect
@@ -56,15 +58,15 @@ def rebalance(
     longer: float = 0,
     each: Mapping[str, str] | None = None,
 ) -> dict[str, RebalanceOutcome]:
-    """Run each program as two consumers of one Kafka group, disturb the first one, and judge what both have done.
+    """Run each program as two consumers of one Kafka group, disturb the first one, and judge which orders they charged.
 
-    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). At the moment that `stop`
-    names, such as `"charged 4"`, the first consumer, A, is suspended by SIGSTOP; with `slow` it stays in that call
-    instead, and with `kill` it dies by SIGKILL. If the moment comes several times, the first time counts. Then B joins
-    the group, takes over and ends; after `longer` more seconds, at most 60, A goes on. With `each`, one program runs
-    once with each of these texts as its second argument. Returns the outcomes by the names of the programs or texts,
-    all of which run at the same time. Raises `InvalidInput` if A never comes to that moment, and `JobFailed` if A
-    fails before it, or if B fails.
+    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). When the first consumer, A,
+    reaches the moment that `stop` names, such as `"charged 4"`, it is suspended by SIGSTOP; with `slow` it waits
+    inside that call instead, and with `kill` it dies by SIGKILL. If A reaches the moment several times, the first time
+    counts. Then B joins the group, takes over and ends; `longer` seconds later, at most 60, A continues. With `each`,
+    which maps names to texts, one program runs once for each text and gets it as its second argument. All runs happen
+    at the same time. Returns their outcomes by the name of the program, or by the name in `each`. Raises
+    `InvalidInput` if A never reaches the moment, and `JobFailed` if A fails before it, or if B fails.
     """
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
@@ -106,7 +108,7 @@ def rebalance(
 
 
 def _prepare(task: Task) -> None:
-    """Create the tables of a task, and write its orders into its topic."""
+    """Create the tables of a program, and write the orders into its topic."""
     with closing(connect(task.postgres)) as connection:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(task.schema)))
     with closing(connected(task)) as connection:

@@ -1,10 +1,10 @@
-"""Run two consumers of one Kafka group as real processes, and stop or kill the first one at a named moment.
+"""Fork two processes as consumers of one Kafka group, and suspend, delay or kill the first one at a named moment.
 
     python -m labkit.teach.hands_on.rebalance_process
 
-reads a list of `Task` as one line from standard input, carries all of them out at the same time, and prints a list of
-`Ended`. Closing that input is the order to end: then, or if the asking process dies, all consumers are killed, also
-those that are stopped.
+reads a list of `Task` as one line of JSON from standard input, carries all of them out at the same time, and prints a
+list of `Ended`. If standard input is closed before that, for example because the parent process died, all consumers
+are killed, including suspended ones.
 """
 
 import math
@@ -27,9 +27,9 @@ from labkit.stores.kafka.member import Member
 PATIENCE = 90.0
 """The number of seconds that all consumers together may take."""
 NEVER = "never"
-"""The problem of a run in which the first consumer ended without an error and without passing its moment."""
+"""The `problem` of a run in which the first consumer ended without an error, but never reached its moment."""
 LONGEST = 60.0
-"""The largest `longer` of a task in seconds, so that the consumers have 30 s for their own work."""
+"""The largest `longer` of a task in seconds, which leaves the consumers 30 s for their own work."""
 MESSAGE = 200
 """The number of characters of a learner's error message that are shown."""
 BATCH = 3
@@ -37,7 +37,7 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """The fault of the first consumer: SIGKILL, SIGSTOP until its successor is done, or a call that takes as long."""
+    """The fault of the first consumer: SIGKILL, SIGSTOP until the second consumer ends, or a call that is as long."""
 
     KILL = "kill"
     STOP = "stop"
@@ -45,13 +45,13 @@ class Fault(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's consumer to run twice in one group, the servers that it uses, and the fault of the first one."""
+    """A learner's program to run as two consumers of one group, its servers, and the fault of the first consumer."""
 
     broker: str
     topic: str
     group: str
     records: int
-    """The number of records in the topic; a consumer is done when it is assigned the partition and has read them."""
+    """The number of records in the topic; a consumer has read all when it owns the partition and its offset is this."""
     postgres: str
     schema: str
     source: str
@@ -68,14 +68,15 @@ class Task(msgspec.Struct, frozen=True):
     fault: Fault
     moment: str
     longer: float
-    """The seconds that a stopped or slow first consumer goes on to be so when the second one has ended."""
+    """The number of seconds for which the first consumer stays stopped or slow after the second one has ended."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one passed.
+    """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one reached.
 
-    `problem` says why the run shows nothing, and what to do: the first consumer failed before its moment, the second
-    one failed, or a consumer was too late. It is `NEVER` if the first one did not reach its moment.
+    `problem` says why the run has no result, and what to do: the first consumer failed before its moment, the second
+    one failed, or one took too long. It is `NEVER` if the first one ended without reaching its moment, and empty if
+    nothing went wrong.
     """
 
     first: str
@@ -107,7 +108,7 @@ class Worker:
         )  # fmt: skip
 
     def poll(self) -> list[int]:
-        """Return the numbers of the next orders, at most three, and an empty list if this member has read all."""
+        """Return the numbers of the next orders, at most three; an empty list if this consumer has read all."""
         member = self._joined()
         while True:
             if orders := member.poll():
@@ -120,7 +121,7 @@ class Worker:
     def commit(self) -> None:
         """Commit the offset after the polled orders for the group, and wait for Kafka's answer.
 
-        Raises `CommitFailedError` if this consumer is no member of the group's generation any more.
+        Raises `CommitFailedError` if the group has a newer generation, to which this consumer does not belong.
         """
         self._joined().commit()
 
@@ -130,7 +131,7 @@ class Worker:
         self._at(f"charged {order}")
 
     def at(self, moment: str) -> None:
-        """Name a moment, at which the first consumer can be killed or stopped."""
+        """Say that the program has reached the moment of this name, at which labkit can kill or stop the consumer."""
         self._at(moment)
 
     def close(self) -> None:
@@ -153,7 +154,7 @@ def connected(task: Task) -> Connection:
 
 
 class _Process:
-    """A consumer in a forked process, with a pipe for its reports and one on which it waits for the order to go on."""
+    """A consumer in a forked process, with one pipe for its reports and one on which it waits until it may continue."""
 
     def __init__(self, task: Task, name: str, moment: str) -> None:
         self.name, self.lines = name, list[str]()
@@ -176,10 +177,10 @@ class _Process:
 
     def kill(self) -> None:
         if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)  # which ends a stopped process, too
+            os.kill(self.pid, signal.SIGKILL)  # ends also a stopped process
 
     def hear(self) -> None:
-        """Take in what the process has said, and its end."""
+        """Read the process's reports from its pipe; if the pipe is closed, note how the process ended."""
         piece = os.read(self.pipe, 65_536)
         *lines, self._rest = (self._rest + piece).split(b"\n")
         self.lines += [line.decode(errors="replace") for line in lines]
@@ -196,7 +197,7 @@ class _Process:
 
     @property
     def failed(self) -> str:
-        """What to tell a learner about the error with which this process ended, as a clause, and what to do."""
+        """A clause for the learner: the error with which this process ended, and what to do about it."""
         explained = (line[4:] for line in self.lines if line.startswith("why "))
         return f"{self.name} ended with {next(explained, f'{self.end}; run the cell again')}"
 
@@ -206,7 +207,7 @@ class _Process:
 
 
 class _Pair:
-    """The two consumers of a task; `react` starts the second one, and lets the first one go on, when it is time."""
+    """The two consumers of a task; `react` starts the second one, and later continues the first one."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.first = task, _Process(task, "A", task.moment)
@@ -232,7 +233,7 @@ class _Pair:
 
     def ended(self, *, late: bool) -> Ended:
         problem = ""
-        waits = self._due is not None and self._due < math.inf  # A still waits for the order to go on
+        waits = self._due is not None and self._due < math.inf  # A still waits until it may continue
         if late and not waits:
             culprit = self.second if self.second is not None and self.second.status is None else self.first
             last = culprit.moments[-1] if culprit.moments else "its start"
@@ -262,8 +263,8 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
         nonlocal waits
         tell(f"at {here}")
         if waits and here == moment:
-            waits = False  # the supervisor gives the order to go on only once
-            os.read(waiting, 1)  # the supervisor stops or kills this process now, or lets it wait
+            waits = False  # the parent writes into this pipe only once
+            os.read(waiting, 1)  # meanwhile the parent stops or kills this process, or lets it wait
 
     try:
         namespace: dict[str, Any] = {"__name__": "worker"}
@@ -271,7 +272,7 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
         exec(compile(source, task.place, "exec"), namespace)  # noqa: S102  # the learner's own program
         with closing(Worker(task, name, at)) as worker:
             namespace[task.name](worker, *([] if task.argument is None else [task.argument]))
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a program raises is what is to be told
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # every error of the learner's program is reported
         with suppress(OSError):
             tell(f"error {type(error).__name__}")
             tell(f"why {_explained(error, task)}")
@@ -282,7 +283,7 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
 def _explained(error: BaseException, task: Task) -> str:
     """Return an error's type, message and line in the learner's program, and what to do, as a clause on one line."""
     message = ""
-    with suppress(Exception):  # the text of an error is a learner's program, too
+    with suppress(Exception):  # the learner's own class may fail to give its text
         message = " ".join(str(error).split())
     shown = f": {message[:MESSAGE]}{' ...' * (len(message) > MESSAGE)}" if message else ""
     frames = traceback.walk_tb(error.__traceback__)
@@ -297,7 +298,7 @@ def _explained(error: BaseException, task: Task) -> str:
 def main() -> None:
     """Carry out the tasks in the first line of standard input, and print as JSON how the consumers ended."""
     channel = os.dup(1)
-    os.dup2(2, 1)  # what a program prints must not come into the answer
+    os.dup2(2, 1)  # the learner's program must not print into the answer
     line = b""
     while not line.endswith(b"\n"):
         if not (piece := os.read(0, 65_536)):

@@ -1,12 +1,12 @@
-"""A shop with a database and a topic, to see what a crash between two writes leaves: real processes, a real SIGKILL.
+"""A shop that writes to a database and to a Kafka topic, to show what a real SIGKILL between the two writes leaves.
 
-    orders       the changes of orders that the shop's database has committed: what is true
-    outbox       messages about them, written in the same transaction, each marked once it is sent
-    the topic    the messages that the warehouse gets
-    seen         the ids that the warehouse has processed
-    parcels      what the warehouse has done about them
+    orders       the committed changes of orders
+    outbox       messages about these changes, written in the same transaction, and marked once they are sent
+    the topic    the messages that the warehouse receives
+    seen         the ids of the messages that the warehouse has processed
+    parcels      the parcels that the warehouse has sent
 
-The warehouse's tables lie in the same PostgreSQL as the shop's, but no transaction here touches both.
+The warehouse's tables are in the same PostgreSQL as the shop's, but no transaction here writes to both.
 """
 
 import inspect
@@ -121,7 +121,7 @@ class Shop:
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Compare messages (by default those in the topic) with the changes that the shop's database has committed.
+        """Return the verdict on messages (by default those in the topic): is there one for each committed change?
 
         A message about a change that was never committed counts as unexpected.
         """

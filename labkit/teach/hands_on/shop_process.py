@@ -26,11 +26,12 @@ from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.topic import Group
 
 Change = tuple[int, str, str]
-"""One change of an order, and the message about it: the change's id, the name of the order, its new state."""
+"""A change of an order, and the message about it: the change's id, the name of the order, and its new state."""
 PATIENCE = 60.0
-"""The number of seconds that one process of a program may take."""
+"""The number of seconds after which a process that runs a learner's program is killed."""
 PEEK, GET = "pg_logical_slot_peek_binary_changes", "pg_logical_slot_get_binary_changes"
-"""The functions of PostgreSQL that read a slot without and with confirming what they return."""
+"""The SQL functions that read a replication slot: the first leaves the changes unconfirmed, the second confirms them.
+"""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -58,8 +59,8 @@ class Task(msgspec.Struct, frozen=True):
 class Life(msgspec.Struct, frozen=True):
     """The record of one process in which a learner's program ran.
 
-    It has the signal that ended the process (0 if none did), the number of calls of the program that it began, and the
-    names that the program passed to `shop.at`.
+    It contains the signal that ended the process (0 if none did), the number of calls of the program that began, the
+    names that the program passed to `shop.at`, and the error, if there was one.
     """
 
     signal: int
@@ -130,7 +131,7 @@ class ShopInProcess:
 
     def __init__(self, place: Place, at: Callable[[str], None]) -> None:
         self.at = at
-        """Call it with the name of a moment, such as `"between 2"`; the process dies there if it is to."""
+        """A function to call with the name of a moment, such as `"between 2"`, at which the process may be killed."""
         self.db = connected(place)
         """A connection of psycopg; every statement commits by itself, except in `with shop.db.transaction():`."""
         self._place = place
@@ -142,9 +143,9 @@ class ShopInProcess:
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 
     def receive(self) -> Iterator[Change]:
-        """Yield the changes in the topic's messages from the consumer group's offset on.
+        """Yield the changes in the topic's messages, beginning at the offset that the consumer group has committed.
 
-        Asking for the next one commits the offset of the one before.
+        When the caller asks for the next message, the offset after the previous one is committed.
         """
         group = Group(self._store.topic, "warehouse")
         for change, position in read(self._place.topic, group.offset() or 0):
@@ -170,7 +171,7 @@ def main() -> None:
     Prints the record of each process as JSON.
     """
     channel = os.dup(1)
-    os.dup2(2, 1)  # what a program prints must not come between the records
+    os.dup2(2, 1)  # the learner's program must not print between the records
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     lives = [_live(task, task.changes, task.kill)]
     rest = task.changes[lives[0].begun :]
@@ -233,7 +234,7 @@ def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str],
         for arguments in [(each,) for each in changes] if task.changes else [()]:
             tell(f"begin {arguments}")
             program(shop, *arguments)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a program raises is what is to be told
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # every error of the learner's program is reported
         kind = "PostgreSQL" if isinstance(error, psycopg.Error) else type(error).__name__
         tell(f"error {kind}: {str(error) or 'no reason was given'}")
         return 1

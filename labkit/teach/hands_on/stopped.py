@@ -1,6 +1,6 @@
-"""Show that a stopped writer is not dead: stop a real process, let a successor write, continue the first, and judge.
+"""Show that a stopped writer is not dead: suspend a real process, let another one write, then resume the first.
 
-Nothing is simulated: three rows are expected, and both processes try to write them.
+Both processes try to write the same three rows, and the judge compares the store with these rows.
 """
 
 import os
@@ -38,15 +38,13 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The result for one store: a first writer was stopped, a second one wrote, and the first one continued.
-
-    Contains the last output line of each writer, and the verdict on the rows.
-    """
+    """The result for one store: the last output line of a writer that was stopped, that of its successor, a verdict."""
 
     name: str
     first: str
-    """The last words of the writer that was stopped: `written` or `refused`."""
+    """The last output line of the writer that was stopped: `written` or `refused`."""
     second: str
+    """The last output line of the writer that wrote meanwhile."""
     verdict: Verdict
 
     @property
@@ -134,13 +132,13 @@ class _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()  # SIGKILL ends a stopped process, too
+        self.process.kill()  # ends also a stopped process
         self.process.communicate()
 
     def says(self) -> str:
         """Return the writer's next line of output. Raises `JobFailed` if none arrives within `PATIENCE` seconds."""
         assert self.process.stdout is not None
-        # A process that says nothing in time is killed, so the reading ends.
+        # A process that prints nothing in time is killed, so that readline returns.
         timer = threading.Timer(PATIENCE, self.process.kill)
         timer.start()
         try:

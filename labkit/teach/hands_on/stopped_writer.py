@@ -1,8 +1,8 @@
 """A small real writer that can be stopped right before its write: `python -m labkit.teach.hands_on.stopped_writer`.
 
-    STORE PLACE      the target: a file, a table, an owned table (SQLite), or a topic of Kafka
-
-It registers with the store, prints `ready`, waits for a line, writes the three rows, and prints `written` or `refused`.
+Its arguments are the kind of store (`file`, `table`, `owned` for a table with an epoch row, or `topic`) and the
+store's path or address. It prints `ready`, waits for a line on standard input, writes three rows, and prints `written`
+or `refused`.
 """
 
 import sqlite3
@@ -19,9 +19,9 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Look now which of the rows to write a file lacks; return a function that later appends these.
+    """Read now which rows are missing from a file, and return a function that appends these when it is called.
 
-    The later call does not look again, so it may append rows that another writer has appended meanwhile.
+    That call does not read again, so it may append rows that another writer has appended meanwhile.
     """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
@@ -36,9 +36,9 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Look now which of the rows to write a table lacks; return a function that later inserts these.
+    """Read now which rows are missing from a table, and return a function that inserts these when it is called.
 
-    The later call does not look again, so it may insert rows that another writer has inserted meanwhile.
+    That call does not read again, so it may insert rows that another writer has inserted meanwhile.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -98,7 +98,7 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 def main(store: str, place: str) -> None:
     """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`."""
     write = STORES[store](place)
-    print("ready", flush=True)  # noqa: T201  # to whoever started it
+    print("ready", flush=True)  # noqa: T201  # read by the parent process
     sys.stdin.readline()
     print(write(), flush=True)  # noqa: T201
 

@@ -22,11 +22,10 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Let one of labkit's sinks write and commit two batches, of which the caller counts the disk operations.
+    """Write and commit two batches with one of labkit's sinks, between two empty files that mark the second batch.
 
-    Only the second one is counted, because the first also creates folders. The empty files `BEGIN` and `END` appear
-    before and after the second batch. If the sink supports it, the engine logs its decision for a batch before the
-    sink commits the batch.
+    The caller counts the disk operations of the second batch only, because the first one also creates folders. The
+    files are called `BEGIN` and `END`. If the sink supports it, the engine logs its decision before each commit.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -80,7 +80,7 @@ def _rate(place: Path, kind: str, size: int, count: int) -> Rate:
         if not isinstance(store, Appendable):
             raise InvalidInput(f"the store {kind} cannot write single rows; choose files, sqlite, postgres or kafka.")
         try:
-            store.append(every[-1])  # the first row makes the store, and counts not
+            store.append(every[-1])  # the first row creates the store, so it is not measured
             begun = time.perf_counter()
             starts = range(0, count, size)
             for start in starts:

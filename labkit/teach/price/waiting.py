@@ -1,8 +1,8 @@
-"""Measure how long a record waits until a reader has it, and another program until it gets the lock.
+"""Measure how long a record waits until a reader sees it, and how long another program waits for the database's lock.
 
-Both depend on the interval between two commits. Three real jobs (`labkit.teach.price.writer`) write side by side, each
-in its own way into its own database. An outside reader polls each database. Another program changes a row of the same
-database now and then, and records how long it waited for the lock. All use the machine's monotonic clock.
+Both waits depend on the interval between two commits. Three real jobs (`labkit.teach.price.writer`) write side by side,
+each in its own way into its own database. An outside reader polls each database. Another program updates a row of the
+same database now and then, and records how long it waited for the lock. All use the machine's monotonic clock.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ PATIENCE = 60.0
 
 
 class Measured(NamedTuple):
-    """The measured waits for one way of writing, such as a transaction per record, at one commit interval."""
+    """The waits that were measured for one way of writing, such as a transaction per record, at one commit interval."""
 
     records: Sequence[float]
     """The wait of each record, from its arrival until the reader had it, in seconds."""
@@ -185,7 +185,7 @@ def _progress_line(interval: float) -> Iterator[None]:
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     """Start a process that runs a job for each line on its standard input, and kill it after the block."""
-    # By its path, and without the lab: so it starts soon.
+    # Started by its path, and it does not import labkit, so it starts quickly.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -242,7 +242,7 @@ def _change(database: str, interval: float, ended: Event) -> list[float]:
     """Update one row now and then, as another program would; return each wait for the lock, in seconds."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
-        # Not a whole part of the interval, so that the tries fall on all of its places.
+        # Not a simple fraction of the interval, so that the attempts fall on different moments of it.
         while not ended.wait(interval * 0.23):
             begun = time.monotonic()
             while not _changed(connection):

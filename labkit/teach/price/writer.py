@@ -40,8 +40,8 @@ def connect(database: str, patience: float) -> sqlite3.Connection:
     `patience` is the number of seconds to wait for a lock; opening the connection may wait longer.
     """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
-    # others wait for it, however little patience they have afterwards.
+    # This reads the schema. If several programs open a database at once, one prepares the log and the others wait for
+    # it, so this first statement needs the long timeout.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA busy_timeout = {round(1000 * patience)}")
     return connection
@@ -116,7 +116,7 @@ def write(database: str, way: str, interval: float) -> int:
     try:
         job, begun = WAYS[way](connection), time.monotonic()
         for number in range(ROUNDS * count):
-            # Half a step later than the commit: a commit leaves the lock free for a moment.
+            # A record is due half a step after a commit, so that the lock is free for a moment after each commit.
             due = begun + (number + 0.5) * interval / count
             sleep_until(due)
             job.take(due)

@@ -1,4 +1,4 @@
-"""Questions that a learner answers before a run: their data, the form, and the comparison with the result.
+"""Questions that a learner answers before a run: their texts, the form, and the comparison with the run's result.
 
 The file `NN.toml` has one table for each question of notebook NN.
 """

@@ -1,6 +1,6 @@
 """Show a question and store the learner's prediction (`ask`), and compare it with the result of a run (`answer`).
 
-If nobody can answer (outside of a notebook, in papermill, in nbval), the question is only shown, and the run continues.
+A notebook without a reader (in papermill or nbval) also runs to its end, because no cell waits for an answer.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""Compare a learner's prediction with the result of a run on a card, as text and as HTML.
+"""Show a learner's prediction next to the result of a run on a card, as text and as HTML.
 
-The HTML includes the sentences for every possible prediction, for a page without a kernel.
+The HTML contains the sentences for every possible prediction, so that a static page can show the right ones.
 """
 
 import json

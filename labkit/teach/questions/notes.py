@@ -14,9 +14,9 @@ from labkit.teach.exercises import progress
 from labkit.teach.questions.question import Answers, Question
 
 UNATTENDED = "LABKIT_UNATTENDED"
-"""The environment variable that says that no learner is there, so that stored predictions do not count.
+"""The environment variable with which a program that runs notebooks makes labkit ignore stored predictions.
 
-They count if it is empty or 0.
+An empty text or 0 has no effect.
 """
 NOTED, RIGHT, OTHER, SKIPPED = "noted", "right", "other", "skipped"
 """The states of a prediction; it is `noted` until its answer is shown, and `skipped` if the learner made none."""

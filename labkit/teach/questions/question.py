@@ -30,10 +30,10 @@ LONGEST_NUMBER = 40
 
 CHOOSE = "Choose an option first, or the button: show me without one."
 WRITE = "Write a number first, such as 6 or 0.5."
-"""The hint for a prediction that contains no number yet."""
+"""The message for a learner whose prediction is not a number."""
 
 _NOT_SEVERAL = (str, bytes, bytearray, Mapping)
-"""Types of a measured value that are iterable but count as one value; those that are not text are then refused."""
+"""Types of a measured value that are iterable but count as one value; `measured` refuses all of them but `str`."""
 _FILE = re.compile(r"\d\d[a-z]?")
 _NAME = re.compile(r"[a-z][a-z-]*")
 

@@ -57,7 +57,7 @@ def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterato
 def _crashes(bench: Bench) -> Iterator[TrialResult]:
     healthy = bench.run()
     yield healthy
-    # Of a job that is stuck, later batches were never handed over: they have no places.
+    # A stuck job never got its later batches, so there is no place in them to kill.
     if healthy.story.stuck:
         return
     torn = bench.kind == "folder"
@@ -89,7 +89,7 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which a job finishes, and is then repeated from its first, second or last batch."""
+    """Yield runs in which a job finishes, and then repeats its batches from the first, the second or the last one."""
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
         yield _again(bench, first)
@@ -102,7 +102,7 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _restored(bench: Bench) -> Iterator[TrialResult]:
-    """Yield the run in which a finished job repeats its last batch under the same batch number with one more row."""
+    """Yield a run in which a finished job repeats its last batch under the same number, but with one more row."""
     last = len(bench.batches) - 1
     item = bench.batches[-1][-1]
     cut_anew = [*bench.batches[:last], [*bench.batches[last], item | {"id": int(str(item["id"])) + 1}]]
@@ -147,7 +147,7 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Let queries with similar names write a batch 0 each, and repeat it; one also writes `LATER_BATCHES`."""
+    """Run queries with similar names that each write a batch 0 and repeat it; the first also writes `LATER_BATCHES`."""
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
         [*([100 - number] if has_epoch else []), name] for number, name in enumerate(bench.alike)
@@ -170,7 +170,7 @@ def _names_alike(bench: Bench) -> TrialResult:
 
 
 LATER_BATCHES = (10, 100, 1_000)
-"""Numbers of batches that a sink takes for 0 if it keeps only their last digits."""
+"""Batch numbers that a sink confuses with 0 if it keeps only their last digit or digits."""
 
 
 def wrong_in_the_end(tried: TrialResult) -> str:
@@ -216,10 +216,10 @@ def wrong_at_any_time(tried: TrialResult) -> str:
 
 
 PARAMETERS = ("batches", "query", "others", "other")
-"""The parameters of a variant on which all its trials depend."""
+"""The parameters of an exercise's variant that determine the input of the sink."""
 
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
-"""Finished runs of each answer that is still being judged, by the input of the sink, because several axes use them."""
+"""The finished runs of each learner's sink that is being judged, by the sink's input, because several axes use them."""
 
 TESTS: dict[str, tuple[Callable[[Bench], Iterator[TrialResult]], Callable[[TrialResult], str]]] = {
     CRASH: (_crashes, wrong_in_the_end),
@@ -313,7 +313,7 @@ class Place(NamedTuple):
 
 
 FEW = (OLDER, QUERY)
-"""The axes with so few trials that repeating them with more batches and other names costs little."""
+"""The axes with few trials, which can therefore be repeated with more batches and other query names."""
 
 
 def tried(

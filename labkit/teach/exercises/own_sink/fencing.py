@@ -36,7 +36,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
         undisturbed = conclude(begun, bench.batches)
     yield undisturbed
-    # Of a job that is stuck, some batches have no places: the sink is wrong without a second writer.
+    # If the job is stuck, the sink is wrong even without a second writer, and some batches have no requests.
     if undisturbed.story.stuck:
         return
     for place in range(undisturbed.story.deliveries[0] + 1):
@@ -62,7 +62,7 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
         process.go_on()
         ended = old.finish()
         if not is_done and "locked" in begun.story.stuck:
-            # The stopped writer held a lock: the second one comes again behind it.
+            # The stopped writer held a lock, so the second one tries again after it.
             begun.story.stuck = ""
             is_done = begun.run(new, bench.batches[:2])
         elif not is_there:

@@ -1,11 +1,11 @@
-"""A server whose processes have a store open, perform one request for each line, and can be killed.
+"""A server that forks processes, each of which has one store open and performs a sink's requests until it is killed.
 
     python -I -S store.py MEGABYTES SECONDS
 
 The server's standard input is a Unix socket. For every connection that it receives there it forks a process and answers
-with the process's number. It uses only the standard library, because one check forks it some hundred times. It ends,
-and its processes end, when the other side closes. A learner's SQL statement may change the database of its trial, but
-no other file (`refuse`).
+with the process's id; the process performs one request for each line. The program uses only the standard library,
+because one check forks it some hundred times. The server and its processes end when the other side closes. A learner's
+SQL statement may change the database of its trial, but no other file (`refuse`).
 """
 
 import json
@@ -49,8 +49,9 @@ ALLOWED = {
     sqlite3.SQLITE_DROP_TEMP_VIEW,
     sqlite3.SQLITE_RECURSIVE,
 }
-"""The actions that a sink's statement may take."""
+"""The codes of SQLite's authorizer for the actions that a sink's statement may take."""
 FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"}
+"""The SQL functions that a sink's statement may not call."""
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
@@ -69,7 +70,7 @@ def opened() -> sqlite3.Connection:
     It refuses statements that a sink must not use, such as ATTACH.
     """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
-    db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
+    db.execute("PRAGMA synchronous=OFF")  # SIGKILL loses nothing that was written, synced or not
     db.set_authorizer(refuse)
     return db
 
@@ -80,7 +81,7 @@ class Table:
     def __init__(self) -> None:
         self.db = opened()
         self.may_show = True
-        """Whether the last request may have changed what other connections see: not inside of BEGIN and COMMIT."""
+        """Whether the last request may have changed what other connections see; False inside of a transaction."""
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
         """Run one SQL statement and return its rows.
@@ -92,7 +93,7 @@ class Table:
         try:
             rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         finally:
-            # Asked again, because SQLite itself ends some transactions that fail.
+            # Read again, because SQLite itself ends some transactions that fail.
             self.may_show = not self.db.in_transaction and not only_reads
         if len(rows) > MOST_ROWS:
             raise sqlite3.OperationalError(f"the statement returned more than {MOST_ROWS} rows; select fewer")
@@ -103,7 +104,7 @@ class Table:
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not self.db.execute(query).fetchall():
             return []
-        # All rows that are asked for are fetched, so that no reading goes on and keeps a lock.
+        # All rows are fetched, because an unfinished query would keep a lock.
         rows = "SELECT id, item, amount FROM orders LIMIT ?"
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
@@ -190,7 +191,7 @@ class Folder:
 
 
 class TrialFolder(Folder):
-    """A folder of a sink under test, in which *Orders* and *orders* are different files on every operating system."""
+    """A folder for a sink under test, in which *Orders* and *orders* are different files on every operating system."""
 
     def file(self, name: object) -> str:
         return re.sub("[A-Z]", lambda letter: f"={letter[0].lower()}", named(name))
@@ -287,7 +288,10 @@ def limit(what: int, most: int, *, for_good: bool = True) -> None:
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Reply to each line, a request, on a connection until the client closes it; the numbers limit this process."""
+    """Perform the requests that arrive on a connection, one a line, until the client closes it.
+
+    `megabytes` and `seconds` are the limits of this process.
+    """
     process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
@@ -300,7 +304,7 @@ def main(megabytes: int, seconds: int) -> None:
 
     `megabytes` and `seconds` are the limits of each process.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes dead children
     control = socket.socket(fileno=0)
     while True:
         wanted, descriptors, _, _ = socket.recv_fds(control, 1, 1)

@@ -1,10 +1,10 @@
 """Run one trial of a learner's sink: a simulated engine hands it batches, and a real process with its store is killed.
 
 The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the same
-number, with the same rows in any order. The process with the store runs `store`, and it gets a real SIGKILL. After
-every request that may have changed what others see, another process reads, like a reader who connects at that moment:
-not inside of a transaction, which SQLite shows to nobody, and not after a request that only reads.
-`labkit.core.judge` judges the rows read.
+number, with the same rows in any order. The process with the store runs `store`, and it gets a real SIGKILL. Another
+process reads the store after every request that may have changed what readers see, and `labkit.core.judge` judges the
+rows that it read. It does not read after a request that only reads, or inside of a transaction, whose rows SQLite shows
+to nobody.
 """
 
 import json
@@ -41,14 +41,14 @@ LOCKED = 1.0
 MOST_REQUESTS = 40
 """The largest number of requests in one batch."""
 TORN = 0.5
-"""The fraction of a file that is written before a kill in the middle; after the first batch, nothing is written."""
+"""The fraction of a file that is written before a kill in the middle of a write in the first batch, later 0."""
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
 """The number of arguments of each request, by kind of store."""
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
 WITHOUT = "without a crash"
 FENCED, WRITTEN = "fenced", "written"
-"""The text that a sink returns to an older writer and to the newest one; only writers with epochs get it."""
+"""The texts that a sink returns to an older and to the newest writer, if its writers have epochs."""
 
 
 MADE_ANOTHER_REQUEST = (
@@ -58,9 +58,10 @@ MADE_ANOTHER_REQUEST = (
 
 
 class StepAsker(Asker):
-    """Asks a learner's sink for its next request to the store, given the kind of store, the exchanges, and the batch.
+    """Asks a learner's sink for its next request to the store.
 
-    Requests cannot be announced, because each depends on the store's reply to the one before.
+    The arguments are the kind of store, the requests and replies so far, and the batch. Calls cannot be announced in
+    advance, because each request depends on the reply to the previous one.
     """
 
     def _reply(self, *arguments: Plain) -> Plain:
@@ -93,7 +94,7 @@ class StoreServer:
     def start(self, kind: str, folder: Path) -> "StoreProcess":
         """Return a process that has opened the store of this kind in this folder."""
         process = self._idle.pop() if self._idle else self._fork()
-        # Whoever is stopped or killed while it opens the store may hold a lock that no sink has asked for.
+        # Wait for the reply, because a process that is killed while it opens the store could hold a lock.
         process.ask("open", kind, str(folder))
         return process
 
@@ -178,8 +179,7 @@ class StoreProcess:
             while self._connection.recv(1 << 16):
                 pass
         self._connection.close()
-        # The kernel closes one file after the other, so the store may be locked still; the number of a process goes
-        # last.
+        # The kernel closes one file after the other, so the store may still be locked. The process id disappears last.
         with suppress(ProcessLookupError):
             while True:
                 os.kill(self._pid, 0)
@@ -353,7 +353,7 @@ class Trial:
         reply = self._reader.ask("see")
         self.is_behind = reply[0] == "raised"
         if reply[0] == "raised":
-            # Where it is locked, the reader waits, and reads a little later.
+            # If the store is locked, the reader reads again later.
             if "locked" not in reply[2]:
                 kills = self.story.kills
                 after_kill = f"killed in {kills[-1]}: " if kills else ""
@@ -468,7 +468,7 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
     rows = Rows(
         [
             [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
-            # A second query may have smaller numbers, and the judge reads in their order.
+            # A second query may have smaller numbers, and the judge expects the rows in their order.
             for batch in sorted(batches, key=lambda each: int(str(each[0]["id"])))
         ]
     )
@@ -487,7 +487,7 @@ class TrialResult(NamedTuple):
 
 
 Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
-"""Results of finished trials of one query, by the number of batches and the kills, because equal runs end equally."""
+"""The results of finished trials of one query, by the number of batches and the kills, so that none runs twice."""
 
 
 class Bench(NamedTuple):
@@ -505,7 +505,7 @@ class Bench(NamedTuple):
     finished_runs: Runs
     """The results of finished trials, because several axes use the same ones."""
     alike: Sequence[str] = ()
-    """Names of further queries that are easily confused; a sink that cuts or folds a name takes two for one."""
+    """Names of further queries, which a sink confuses if it shortens names or ignores upper and lower case."""
 
     def trial(self) -> AbstractContextManager[Trial]:
         """Start a run with an empty store, and remove it after the block."""
