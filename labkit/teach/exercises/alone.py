@@ -3,9 +3,9 @@
 A notebook in which many cells have run contains names that will not exist when the answer is graded.
 """
 
-import contextlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 
 from labkit.teach.exercises.cells import (
@@ -114,7 +114,8 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
     """Run a cell without showing its output; return its error as a sentence without full stop, or an empty text."""
     try:
         code = compile(python(source), "<cell>", "exec")
-        with _unseen(), time_limit(CELL_SECONDS):
+        unseen = io.StringIO()
+        with redirect_stdout(unseen), redirect_stderr(unseen), time_limit(CELL_SECONDS):
             exec(code, namespace)  # noqa: S102  # the learner's own cell
     except NoInput:
         return "Its cell calls input(), which nobody can answer during grading"
@@ -124,12 +125,6 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
         # Every error of the learner's code is reported, but Ctrl-C still interrupts.
         return f"Its cell raised {type(error).__name__}: {str(error)[:200]}"
     return ""
-
-
-@contextlib.contextmanager
-def _unseen() -> Iterator[None]:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        yield
 
 
 def _no_input(*_: object) -> str:

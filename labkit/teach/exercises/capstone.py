@@ -30,9 +30,8 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
     The message says how many are right but not which, so the learner has to think about all of them again.
     """
-    words = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
-        guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, words))
+        guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, kills.WORDS))
     except Unusable as error:
         return Finding(False, str(error))
     right = sum(guarantees[letter] == each for letter, each in EIGHT.items())

@@ -88,7 +88,7 @@ def _not_attempted(exercise: Exercise) -> None:
     name = exercise.name
     what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") gives a hint'
     message = f"{name}: not attempted ({worth(exercise)}); {what}."
-    _say(Card("not attempted", title=name, under=message, plain=[message], tone=DIM), message)
+    _say(Card("not attempted", title=name, under=message, plain=[message], tone=DIM))
 
 
 def worth(exercise: Assignment) -> str:
@@ -97,15 +97,15 @@ def worth(exercise: Assignment) -> str:
     return f"{points} point{'s' * (points > 1)}" if exercise.is_graded else "not graded"
 
 
-def _say(card: Card, plain: str) -> None:
+def _say(card: Card) -> None:
     if not present(card):
-        print(plain)
+        print("\n".join(card.plain))
 
 
 def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
     """Print the results of a check, save them as the learner's progress, and open a counterexample if there is one."""
     lines, last = _report_lines(exercise, findings), findings[-1]
-    _say(_card(exercise, last, lines), "\n".join(lines))
+    _say(_card(exercise, last, lines))
     notes.note(
         exercise.name,
         state=DONE if last.passed else TRIED,
@@ -273,9 +273,7 @@ def progress(notebook: str | None = None) -> None:
         shown = f"{points} of {exercise.points}" if exercise.is_graded else "-"
         rows.append((exercise.name, exercise.kind, exercise.level, state, shown))
     rows.append(("total", "", "", "", f"{got} of {most}"))
-    text = columns(rows)
-    card = Card("", table(rows[0], rows[1:]), title="Exercises", plain=text.splitlines())
-    _say(card, text)
+    _say(Card("", table(rows[0], rows[1:]), title="Exercises", plain=columns(rows).splitlines()))
 
 
 def is_of(exercise: Assignment, notebook: str) -> bool:

@@ -256,7 +256,6 @@ class Answer(Protocol):
 
         Raises `MissingSolution` if the learner has not written one, and `AnswerFailed` if JSON cannot represent it.
         """
-        ...
 
     def call(self, *arguments: Plain) -> Plain:
         """Call the learner's function and return its result. The same arguments must give the same result again.
@@ -264,14 +263,12 @@ class Answer(Protocol):
         Raises `MissingSolution` if the function is not written yet (it raises `NotImplementedError` or
         `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
         """
-        ...
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Announce the arguments of the next calls, which saves time for a function in another process.
 
         The caller must then make all these calls; it may stop only after a wrong answer.
         """
-        ...
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request that the learner's sink sends to its store.
@@ -280,7 +277,6 @@ class Answer(Protocol):
         `arguments` are those with which the sink is called, after the store. Raises `MissingSolution` and
         `AnswerFailed` as `call` does.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """The exercises of notebook 13: how long records wait, the longest interval within all limits, and the cheapest one."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Finding, Judge, Plain, by, variant
 from labkit.teach.exercises.searching import Cases
 
 ARRIVALS = 50
@@ -117,20 +118,18 @@ def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 
-def _jobs(variant: Variant) -> Iterable[Any]:
-    jobs: Iterable[Any] = variant["cases"]
-    return jobs
+def _jobs(function: str, wrong: Callable[[Asker, Any], Finding | None]) -> Judge:
+    return Cases(function, itemgetter("cases"), wrong, "It is right about {} jobs").judge
 
 
-RIGHT = "It is right about {} jobs"
 JUDGES = {
     "13-wait": by(
-        Cases("waits", _jobs, _wrong_wait, RIGHT).judge,
+        _jobs("waits", _wrong_wait),
         variant("short commits", cases=(((1, 0.2), (2, 0.5)),)),
         variant("a commit that takes long", cases=(((3, 4), (0.5, 2)),)),
     ),
     "13-longest": by(
-        Cases("longest", _jobs, _wrong_longest, RIGHT).judge,
+        _jobs("longest", _wrong_longest),
         variant("readers do not wait", cases=(job(12, 2, 5, 900, 600),)),
         variant("little is read again", cases=(job(90, 1, 20, 510, 600),)),
         variant("a short timeout", cases=(job(900, 3, 1, 900, 60),)),
@@ -138,7 +137,7 @@ JUDGES = {
         variant("days", cases=(job(200_000, 2, 1, 300_000, 300_000),)),
     ),
     "13-best": by(
-        Cases("best_interval", _jobs, _wrong_best, RIGHT).judge,
+        _jobs("best_interval", _wrong_best),
         variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
         variant("a crash an hour", cases=((2, 3_600),)),
         variant("a crash every ten seconds", cases=((0.01, 10),)),

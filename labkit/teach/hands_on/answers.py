@@ -4,6 +4,7 @@ An answer appears unchanged: the name of the session, and the server's own messa
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, groupby
 from typing import Any
 
 from labkit.core.arguments import takes
@@ -67,17 +68,11 @@ def said(*answers: Answered) -> Card:
 
 
 def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
-    waiting: list[str] = []
-    for each in answers:
-        if isinstance(each, ServerAnswer):
-            waiting.append(each)
-            continue
-        if waiting:
-            yield lines(waiting)
-            waiting = []
-        yield from each.parts()
-    if waiting:
-        yield lines(waiting)
+    for are_lines, group in groupby(answers, key=lambda each: isinstance(each, ServerAnswer)):
+        if are_lines:
+            yield lines(map(str, group))
+        else:
+            yield from chain.from_iterable(each.parts() for each in group)
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:

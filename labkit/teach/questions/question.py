@@ -7,6 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -106,7 +107,8 @@ class Question:
 
     def _one(self, value: object) -> str:
         if self.kind is Kind.NUMBER:
-            return _measured_number(value)
+            with suppress(InvalidInput):
+                return _number(value)
         plain = plainly(value)
         by_text = {option.lower(): option for option in self.options}
         return self.means.get(plain) or by_text.get(plain.lower(), plain)
@@ -130,13 +132,6 @@ def _number(value: object) -> str:
     if not math.isfinite(number):
         raise InvalidInput(WRITE)
     return plainly(number)
-
-
-def _measured_number(value: object) -> str:
-    try:
-        return _number(value)
-    except InvalidInput:
-        return plainly(value)
 
 
 def find(name: str) -> Question:
