@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from labkit.core.errors import InvalidInput
+from labkit.teach.shipped import Cell
 
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000
@@ -70,16 +71,6 @@ class _Notebook(msgspec.Struct):
     """The cells in format 3, which Jupyter wrote until 2015 and some tools still write."""
     nbformat: float = 0
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A code cell of a submitted notebook, with its tags and the exercise that it answers."""
-
-    source: str
-    tags: frozenset[str] = frozenset()
-    exercise: str | None = None
-    """The name of the exercise that the cell answers, according to its metadata."""
 
 
 @dataclass(frozen=True)

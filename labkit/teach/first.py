@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from labkit.core.words import ordinal
 from labkit.teach.exercises.cells import bound, normal
-from labkit.teach.shipped import PlainCell, notebooks, of_course, released_cells
+from labkit.teach.shipped import Cell, notebooks, of_course, released_cells
 
 _LIKE = 0.6
 """The smallest similarity, from 0 to 1, at which an edited cell still counts as the released one (`difflib`)."""
@@ -47,13 +47,13 @@ def _notebook(executed: Sequence[str], file: str) -> str:
     return max((name for name in released if name in PurePath(file).stem), default="")
 
 
-def _place(source: str, cells: Sequence[PlainCell]) -> int | None:
+def _place(source: str, cells: Sequence[Cell]) -> int | None:
     released = [normal(cell.source) for cell in cells]
     close = difflib.get_close_matches(normal(source), released, n=1, cutoff=_LIKE)
     return released.index(close[0]) if close else None
 
 
-def _called(cells: Sequence[PlainCell], place: int) -> str:
+def _called(cells: Sequence[Cell], place: int) -> str:
     heading = cells[place].heading
     neighbours = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:

@@ -29,7 +29,7 @@ def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
     return sorted(paths, key=lambda path: path.stem)
 
 
-class PlainCell(NamedTuple):
+class Cell(NamedTuple):
     """A code cell of a notebook: its text, its tags, and the exercise that its metadata names."""
 
     source: str
@@ -40,7 +40,7 @@ class PlainCell(NamedTuple):
 
 
 @cache
-def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
+def released_cells(notebook: str) -> tuple[Cell, ...] | None:
     """Return the code cells of an original notebook of the course; None if it is missing or unreadable."""
     try:
         return code_cells((notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
         return None
 
 
-def code_cells(text: str) -> tuple[PlainCell, ...]:
+def code_cells(text: str) -> tuple[Cell, ...]:
     """Return the code cells in the JSON text of a notebook.
 
     Raises `ValueError`, `KeyError` or `TypeError` if the text is not a notebook.
@@ -56,11 +56,13 @@ def code_cells(text: str) -> tuple[PlainCell, ...]:
     return tuple(_code_cells(json.loads(text)["cells"]))
 
 
-def _code_cells(cells: list[dict[str, Any]]) -> Iterator[PlainCell]:
+def _code_cells(cells: list[dict[str, Any]]) -> Iterator[Cell]:
     heading = ""
     for cell in cells:
         if cell["cell_type"] == "code":
-            tags = frozenset(map(str, cell.get("metadata", {}).get("tags", ())))
-            yield PlainCell("".join(cell["source"]), tags, heading=heading)
+            metadata = cell.get("metadata", {})
+            exercise = metadata.get("exercise")
+            tags = frozenset(map(str, metadata.get("tags", ())))
+            yield Cell("".join(cell["source"]), tags, exercise if isinstance(exercise, str) else None, heading)
         elif headings := _HEADING.findall("".join(cell.get("source", ""))):
             heading = re.sub("[*`]", "", headings[-1])

@@ -24,7 +24,7 @@ from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.contract import NotPassed
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.exercises.standalone import Checked, checked
-from labkit.teach.shipped import PlainCell
+from labkit.teach.shipped import Cell
 
 NAME, NOTEBOOK = "05-recovery", "05_two_phase_commit"
 STUB, RIGHT = all_sources()[NAME]
@@ -271,8 +271,17 @@ def test_every_notebook_with_exercises_says_what_counts_before_the_first() -> No
 def test_released_cells_are_plain_cells_with_their_tags() -> None:
     released = shipped.released_cells(NOTEBOOK)
     assert released is not None
-    assert PlainCell(STUB.strip(), frozenset({"exercise"})) in [each._replace(heading="") for each in released]
+    assert Cell(STUB.strip(), frozenset({"exercise"})) in [each._replace(heading="") for each in released]
     assert shipped.released_cells("77_nothing") is None
+
+
+def test_a_saved_notebook_names_the_exercises_that_the_grader_reads_in_its_metadata() -> None:
+    notebook = json.loads(submitted(BARE))
+    next(cell for cell in notebook["cells"] if cell.get("id") == "own0")["metadata"] = {"exercise": NAME}
+    text = json.dumps(notebook)
+    cells = [each._replace(heading="") for each in shipped.code_cells(text)]
+    assert cells == list(read(text.encode()).cells)
+    assert [cell.source for cell in cells if cell.exercise == NAME] == [BARE]
 
 
 def test_the_check_names_a_cell_that_competes_and_no_other(shell, capsys) -> None:

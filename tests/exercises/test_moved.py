@@ -12,7 +12,7 @@ from labkit.teach.exercises import moved, progress
 from labkit.teach.exercises.cells import select
 from labkit.teach.exercises.registry import EXERCISES, assignments, find
 from labkit.teach.exercises.standalone import opened
-from labkit.teach.shipped import PlainCell
+from labkit.teach.shipped import Cell
 
 SOURCES = all_sources()
 
@@ -60,7 +60,7 @@ def test_progress_is_carried_over_and_what_is_newer_wins(capsys, tmp_path):
 
 def test_a_cell_with_the_name_before_counts():
     solution = SOURCES["05-atomic"][1].replace("05-atomic", "04-atomic")
-    cells = [PlainCell(solution)]
+    cells = [Cell(solution)]
     chosen = select(cells, [], {"05-atomic": "other"})
     assert (chosen.counts, chosen.strangers) == ({"05-atomic": 0}, [])
     of_others = select(cells, [], {"04-atomic": "other"})

@@ -7,10 +7,10 @@ import submitted
 
 from labkit.grading.course import load
 from labkit.grading.preparing import PreparedNotebook, named_exercise, prepare
-from labkit.grading.reading import Cell, Notebook, read
+from labkit.grading.reading import Notebook, read
 from labkit.grading.sandbox.inside import serving
 from labkit.teach.exercises.registry import assignments, find
-from labkit.teach.shipped import notebooks
+from labkit.teach.shipped import Cell, notebooks
 
 COURSE = load(submitted.COURSE)
 RELEASED = read(COURSE.released(submitted.NOTEBOOK).read_bytes())

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from labkit.teach.exercises.cells import (
     SET_UP,
-    Cell,
     Selection,
     bound,
     competition,
@@ -24,7 +23,7 @@ from labkit.teach.exercises.cells import (
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.exercises.registry import assignments
-from labkit.teach.shipped import PlainCell
+from labkit.teach.shipped import Cell
 
 CELL_SECONDS = 10.0
 """The number of seconds that one cell may run, as in grading."""
@@ -55,7 +54,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     the notebook's parameters, and the learner's own cells that the answer needs, run first. Returns None if there is no
     answer.
     """
-    cells = [PlainCell(source) for source in _newest(exercise.name, executed)]
+    cells = [Cell(source) for source in _newest(exercise.name, executed)]
     # The names of all answers, because a cell with another answer may define a helper with this answer's name.
     answers = {each.name: each.answer for each in assignments().values() if each.notebook == exercise.notebook}
     chosen = select(cells, released, answers | {exercise.name: exercise.answer})

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from types import CodeType
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from labkit.teach.exercises.moved import now
+from labkit.teach.shipped import Cell
 
 MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 SET_UP = frozenset({"parameters", "setup"})
@@ -39,25 +40,6 @@ def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
         return kept(source) if len(source) <= _LONG else function(source)
 
     return remembered
-
-
-class Cell(Protocol):
-    """A code cell of a notebook: its text, its tags, and the exercise that its metadata names."""
-
-    @property
-    def source(self) -> str:
-        """The source code of the cell."""
-        ...
-
-    @property
-    def tags(self) -> frozenset[str]:
-        """The tags in the cell's metadata."""
-        ...
-
-    @property
-    def exercise(self) -> str | None:
-        """The name of the exercise in the cell's metadata; None if there is none."""
-        ...
 
 
 @dataclass

@@ -25,7 +25,7 @@ from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Assignment
 from labkit.teach.exercises.moved import now
 from labkit.teach.exercises.registry import assignments, find
-from labkit.teach.shipped import PlainCell, code_cells, released_cells
+from labkit.teach.shipped import Cell, code_cells, released_cells
 
 SECONDS = 900.0
 """The number of seconds that a notebook may take; one exercise runs real Spark."""
@@ -49,8 +49,8 @@ class Opened(NamedTuple):
     """A learner's notebook file: its exercises, its cells, the original cells, and which cells are graded."""
 
     exercises: list[Assignment]
-    cells: Sequence[PlainCell]
-    released: Sequence[PlainCell]
+    cells: Sequence[Cell]
+    released: Sequence[Cell]
     chosen: Selection
 
 
