@@ -88,9 +88,9 @@ def own_reader(_folder: Path) -> dict[str, Any]:
     ("change", "why"),
     [
         (elsewhere, "elsewhere lies outside of the pipeline's folder"),
-        (by_name, "runs in two copies of the folder would both use"),
+        pytest.param(by_name, "runs in two copies of the folder would both use", marks=pytest.mark.variant),
         (beside_it, "noted"),
-        (too_large, "more than 2000 files"),
+        pytest.param(too_large, "more than 2000 files", marks=pytest.mark.variant),
         (own_reader, "in a copy of this folder the pipeline behaves differently"),
     ],
 )

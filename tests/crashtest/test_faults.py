@@ -40,7 +40,7 @@ from labkit.host.syscalls.faults import Delivery, Fault
 from labkit.host.syscalls.support import supported
 
 SAMPLES: dict[str, dict[str, Any]] = tomllib.loads((PIPELINES / "faults" / "expected.toml").read_text("utf-8"))
-FAST = ("wrong_sync_ignored", "right_short_write")
+FAST = ("right_short_write",)
 
 
 @pytest.fixture

@@ -309,7 +309,11 @@ LEAVES = REMEMBERS.replace("    SEEN.add(batch)", "    SEEN.add(batch)\n    atex
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize(("text", "is_kept"), [(IN_WORKERS, True), (LEAVES, False)], ids=["workers", "left"])
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [pytest.param(IN_WORKERS, True, marks=pytest.mark.variant), (LEAVES, False)],
+    ids=["workers", "left"],
+)
 def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool
 ) -> None:

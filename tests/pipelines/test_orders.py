@@ -42,7 +42,7 @@ from labkit.sim.writes import Design, Write
 SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")
 STRUCK = cells("fault")
 EVERY = {**SAMPLES, **STRUCK, **ENGINES, **SINKS}
-FAST = ("wrong_marker_after", "right_move", "two_phase-files-decision")
+FAST = ("wrong_marker_after", "right_move")
 """Those that every run of the tests kills; the others are slow."""
 
 

@@ -76,7 +76,7 @@ def test_readers_of_both_enumerators_saw_the_same():
     assert differences(5, sample=40, seed=random.Random(7).randrange(99)) == []
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("most", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_how_many_designs_a_reader_can_tell_apart(most: int):
     found = merged(searched_once(most))
     assert (sum(len(each.designs) for each in found), len(found)) == GOLDEN[most]
@@ -84,6 +84,7 @@ def test_how_many_designs_a_reader_can_tell_apart(most: int):
 
 
 @pytest.mark.slow
+@pytest.mark.variant
 def test_readers_of_both_enumerators_saw_the_same_of_many_more():
     """Every design of at most three writes, and one in fifty of the others, whatever their size."""
     small = texts(3)
