@@ -68,7 +68,7 @@ def _whole(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or int(value) != value:
-        raise TypeError(f"{value!r:.40} is not a whole number")
+        raise TypeError(f"the id or amount {value!r:.40} is not a whole number")
     if not -_LIMIT <= value < _LIMIT:
         raise TypeError(f"the id or amount {value!r:.40} does not fit into 64 bits")
     return int(value)

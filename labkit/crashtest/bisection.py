@@ -43,8 +43,8 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
     withdrawn = {each for text in yanked if (each := _version(text)) is not None}
     final = [each for each in within if not each.is_prerelease and each not in withdrawn]
     if not final:
-        known_range = f"its versions are {known[0]} to {known[-1]}" if known else "it has no version that pip can read"
-        excluded = ", and others are pre-releases or yanked" if within else ""
+        known_range = f"the package has {known[0]} to {known[-1]}" if known else "pip finds no version of the package"
+        excluded = ", and those in the range are pre-releases or yanked" if within else ""
         raise InvalidInput(
             f"--versions {wanted}: no version is in this range ({known_range}{excluded}); name another range."
         )
@@ -247,7 +247,7 @@ class Answer:
     def sentences(self) -> list[str]:
         """Return the bisection's answer in sentences: where the guarantee changed, and what remains uncertain."""
         if not self.known:
-            return ["The guarantee of no version is known, so nothing can be said about a change."]
+            return ["No test showed a guarantee, so it is unknown whether the guarantee changed."]
         told = [_told(each) for each in self.changes] or [self._agreement()]
         told += [_ends(self.package, self.range, self.sides)] if not self.is_definite and not self.changes else []
         left_out = (("pre-release", self.range.pre_releases), ("yanked version", self.range.yanked))
@@ -302,9 +302,9 @@ def _told(change: Change) -> str:
     ends = f"{change.package} {change.before.version} and {change.after.version}{day}"
     told = f"The guarantee changed between {ends}: from {_in_words(change.before)} to {_in_words(change.after)}."
     if change.undecided:
-        told += f" This is a range, because {_counted('version', change.undecided)} between showed nothing."
+        told += f" The exact version is unknown: {_counted('version', change.undecided)} between them showed nothing."
     if change.untried:
-        told += f" {_counted('version', change.untried)} between were not tried."
+        told += f" {_counted('version', change.untried)} between them were not tried."
     others = change.others
     return told + (f" Other packages changed as well: {', '.join(others)}." if others else "")
 

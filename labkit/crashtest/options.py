@@ -155,5 +155,5 @@ class Demand(Options):
         "tried. not-refuted: no run that was made is weaker than exactly-once, as a quick test can say.",
     )
     also: tuple[str, ...] = option(
-        Many(Key(AXES, "AXIS")), (), "An axis that must hold as well, such as fractured_read."
+        Many(Key(AXES, "AXIS")), (), "A property that must hold as well, such as fractured_read."
     )

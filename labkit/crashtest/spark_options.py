@@ -86,9 +86,8 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
     jars = _class_path(output)
     if process.returncode or not jars:
         raise InvalidInput(
-            f"--packages {names}: neither in Ivy's cache nor available from a repository "
-            f"({_complaint(output)}); connect "
-            "this machine to the network once, or name the jars with --jars."
+            f"--packages {names}: these packages are neither in Ivy's cache nor available from a repository "
+            f"({_complaint(output)}); connect this machine to the network once, or name the jars with --jars."
         )
     return jars
 

@@ -74,8 +74,8 @@ def test_versions_are_ordered_as_versions_and_what_is_left_out_is_named() -> Non
         ("1.0", "write the first and the last version, as in"),
         ("2.0..1.0", "swap the two"),
         ("a..b", "a is no version"),
-        ("7..8", "no version is in this range (its versions are 1.0 to 2.0rc1)"),
-        ("1.5..2.0", "others are pre-releases or yanked"),
+        ("7..8", "no version is in this range (the package has 1.0 to 2.0rc1)"),
+        ("1.5..2.0", "those in the range are pre-releases or yanked"),
     ],
 )
 def test_a_range_without_a_version_is_refused(wanted: str, sentence: str) -> None:
@@ -141,7 +141,7 @@ def test_an_undecided_version_makes_a_range_and_an_undecided_end_is_named() -> N
     wrong, right = trial("0.0", "complete", "none"), trial("2.0", "complete", "exactly-once")
     unsure = Trial("1.0", not_tried="no wheel")
     found = answer(3, _0=wrong, _1=unsure, _2=right)
-    assert "This is a range, because 1 version (1.0) between showed nothing." in found.sentences()[0]
+    assert "The exact version is unknown: 1 version (1.0) between them showed nothing." in found.sentences()[0]
     assert (found.is_definite, found.code()) == (False, 2)
     at_the_end = answer(3, _0=unsure, _1=right, _2=right)
     assert "Nothing is known about dlt 0.0." in at_the_end.sentences()

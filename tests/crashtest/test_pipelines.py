@@ -239,7 +239,7 @@ def test_a_reader_too_slow_to_be_asked_is_said_to_make_the_sample_smaller() -> N
     places, shown, (said,) = chosen("wrong_append", reader="slow.py:read_all")
     assert (bool(places), shown) == (True, frozenset())
     assert "an answer at 0 of" in said
-    assert "fewer of the places behind it are tried" in said
+    assert "tries fewer of the points after them" in said
 
 
 MAKES = """

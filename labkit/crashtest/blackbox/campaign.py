@@ -259,8 +259,8 @@ class Campaign:
     def _notes_on_states(self) -> list[str]:
         blurred = self.comparison.blurred() if self.comparison else []
         more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
-        said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"
-        return [f"{', '.join(blurred[:3])}{more} {said}"] if blurred else []
+        differ = "differ(s) from run to run, so the contents played no part in the choice of second crashes"
+        return [f"{', '.join(blurred[:3])}{more} {differ}"] if blurred else []
 
     def outages(self) -> list[Job]:
         """Return one job for each chosen point at which the power fails; [] without `--power-cut`."""

@@ -152,7 +152,7 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
     if why := next((why for _, why in tried if why), ""):
         raise Shared(why)
     if main.helpers.read():
-        raise Shared("the pipeline's rows appear outside of the copy of the folder in which it runs")
+        raise Shared("the pipeline ran in a copy of its folder, and its rows appeared outside of that copy")
     for copy in all_copies:
         _check_emptied(copy)
 

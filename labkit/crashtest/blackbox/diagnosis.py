@@ -15,8 +15,8 @@ from labkit.host.syscalls.faults import Fault
 
 MARKER = Recipe(
     "progress in the same step",
-    "Make rows and what tells that they were written (an offset, a batch number) last in one step: one transaction, "
-    "or one rename of a folder that holds both.",
+    "Make the rows and the record of them (an offset, a batch number) durable in one step: one transaction, or one "
+    "rename of a folder that holds both.",
     "notebooks/06_sinks.ipynb",
 )
 OVERWRITE = Recipe(
@@ -27,12 +27,12 @@ OVERWRITE = Recipe(
 )
 AFTER = Recipe(
     "progress after the rows",
-    "Note how far the input was read only when its rows last, and let a second run recognise them.",
+    "Record how far the input was read only when its rows are durable, and let a second run recognise these rows.",
     "notebooks/01_guarantees.ipynb",
 )
 FORGIVE = Recipe(
     "expect the crash",
-    "Let the next start find what the last one left: skip it, overwrite it or clean up first, and fail at nothing.",
+    "Let the next start expect whatever the last one left: skip it, overwrite it or remove it, but never fail at it.",
     "notebooks/01_guarantees.ipynb",
 )
 PLAIN = Recipe(
@@ -45,20 +45,20 @@ PLAIN = Recipe(
 
 FINISH = Recipe(
     "stop between two steps",
-    "Let the handler of SIGTERM only set a flag; end the step that is under way, and look at the flag before the next.",
+    "Let the handler of SIGTERM only set a flag; finish the current step, and check the flag before the next one.",
     "notebooks/04b_stops.ipynb",
 )
 SYNC = Recipe(
     "sync before you tell",
-    "Sync the file, rename it, sync its folder, and only then note that it is there, which is synced as well.",
+    "Sync the file, rename it and sync its folder; only then record that it is there, and sync that record as well.",
     "notebooks/06_sinks.ipynb",
 )
 
 
 FLUSH = Recipe(
     "flush before you return",
-    "Flush, wait for every acknowledgement and let every error rise before the sink returns: the engine's decision is "
-    "final.",
+    "Before the sink returns, flush, wait for every acknowledgement and raise every error: afterwards the engine "
+    "counts the batch as done and never repeats it.",
     "notebooks/09_kafka.ipynb",
 )
 QUERY = Recipe(
@@ -68,13 +68,13 @@ QUERY = Recipe(
 )
 RAISE = Recipe(
     "let every error rise",
-    "Check what each call returns, end with an error before anything counts as done, and write the part anew from the "
-    "input: after a failed sync a second sync proves nothing.",
+    "Check what each call returns, and end with an error before anything counts as done. Write the part again from "
+    "the input, because after a failed sync a second sync proves nothing.",
     "notebooks/01_guarantees.ipynb",
 )
 LOOP = Recipe(
     "write until all is written",
-    "A write may take a part of the bytes: go on with the rest until none is left, or use a function that does.",
+    "A write may accept only a part of the bytes: write the rest until none is left, or use a function that does so.",
     "notebooks/01_guarantees.ipynb",
 )
 KEY = Recipe(

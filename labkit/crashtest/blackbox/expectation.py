@@ -198,7 +198,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
         try:
             values.append(_whole(json.loads(line)))
         except ValueError as error:
-            raise InvalidInput(f"{where}, line {number}: write one JSON value a line ({error}).") from None
+            raise InvalidInput(f"{where}, line {number}: write one JSON value per line ({error}).") from None
     return values
 
 

@@ -51,7 +51,7 @@ ASKING_SECONDS = 180.0
 BYTECODE = "__pycache__/*"
 """The pattern of the files that Python itself writes when it imports the reader."""
 
-SMALLER = ", so what makes rows readable is not wholly known, and fewer of the places behind it are tried"
+SMALLER = ", so the test does not know all effects that make rows readable, and tries fewer of the points after them"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
         reasons.append(settings.unseen)
     replacing = replaces(glances_taken)
     if replacing:
-        notes = [*notes, "rows are replaced without a crash, too, so none is judged for having been there and gone"]
+        notes = [*notes, "rows are replaced even without a crash, so a row that disappears later is no error"]
     return Healthy(
         run,
         tuple(effects),

@@ -138,7 +138,7 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 
     `effects` are the system calls of the run without a crash; the copy is made in the middle of them.
     """
-    title = "an older copy of the checkpoint, restored behind later rows"
+    title = "an older copy of the checkpoint, restored after later rows were written"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
 
 

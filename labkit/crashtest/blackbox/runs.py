@@ -269,8 +269,8 @@ class Harness:
             self._prove(run, start, at)
             if unexplained:
                 raise JobFailed(
-                    f"labkit cannot tell what a power cut leaves: {', '.join(unexplained[:2])} differs from what the "
-                    "recorded writes should have left"
+                    "labkit cannot tell what a power cut leaves: the recorded writes do not explain the contents of "
+                    f"{', '.join(unexplained[:2])}"
                 )
             yield journal
 
@@ -316,7 +316,7 @@ class Harness:
         while len(run.crashes) < times:
             start = self.start(run, at)
             if run.crashes and not reached(start, at):
-                run.notes.append(f"start {len(run.starts)} did not come to the point again: {self.ending_of(start)}")
+                run.notes.append(f"start {len(run.starts)} did not reach the point again: {self.ending_of(start)}")
                 return
             self._prove(run, start, at)
             self.look_meanwhile(run, f"crash {len(run.crashes)}")

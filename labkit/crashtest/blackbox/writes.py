@@ -208,7 +208,7 @@ def orders(
         if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
                 f"step 1 of the record has the order {order_text(order_of(steps[0]))!r}, and step {number} "
-                f"{order_text(order_of(step))!r}; name with `ends` (--ends) the effect that ends a step."
+                f"{order_text(order_of(step))!r}; set `ends` (--ends) to the effect that ends every step."
             )
     return Orders(tuple(steps))
 
