@@ -19,7 +19,7 @@ from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, States, behind_sync, choose, points
-from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, log_notes, logs, replaces, showing
+from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.report import Recipe
@@ -189,13 +189,21 @@ def test_nothing_that_was_seen_is_a_doubt() -> None:
 
 
 def test_what_the_kernel_cannot_tell_is_a_doubt_for_the_pipeline_s_files_only() -> None:
-    belongs = Belongs([STORE], ["*.log"])
+    namer = Namer([STORE], ["*.log"])
     paths = {"mmap": ("/job/store/a", "/tmp/x", "/job/store/a.log", "/job/store/db-shm")}
-    assert blind_spots(["mmap"], paths, belongs) == {"mmap": ["/job/store/a"]}
-    assert blind_spots(["mmap"], {"mmap": ("/tmp/x",)}, belongs) == {}
-    assert blind_spots(["io_uring"], {}, belongs) == {"io_uring": []}
+    assert blind_spots(["mmap"], paths, namer) == {"mmap": ["/job/store/a"]}
+    assert blind_spots(["mmap"], {"mmap": ("/tmp/x",)}, namer) == {}
+    assert blind_spots(["io_uring"], {}, namer) == {"io_uring": []}
     (said,) = doubts([], WRITES, {"mmap": ["/job/store/a"]}, [STORE])
     assert "cannot be followed: mmap (a; --ignore GLOB" in said
+
+
+def test_a_pattern_of_ignore_means_the_same_files_whether_their_writes_were_seen_or_not() -> None:
+    """A file that the test still kills at must not drop out of the doubts."""
+    namer, path = Namer([STORE], ["out/*.log"]), str(STORE / "deeper/out/x.log")
+    assert namer.file(path) is not None
+    assert blind_spots(["mmap"], {"mmap": (path,)}, namer) == {"mmap": [path]}
+    assert blind_spots(["mmap"], {"mmap": (str(STORE / "out/x.log"),)}, namer) == {}
 
 
 def result(name: str, *seen: int) -> Result:

@@ -20,7 +20,7 @@ from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
-from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, logs, replaces, showing
+from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, replaces, showing
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.file_reads import FileReads
 
@@ -48,8 +48,8 @@ READINGS = 3
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
 
-BYTECODE = "__pycache__/*"
-"""The pattern of the files that Python itself writes when it imports the reader."""
+BYTECODE = "__pycache__"
+"""The name of the folder into which Python itself writes when it imports the reader."""
 
 SMALLER = ", so the test does not know all effects that make rows readable, and tries fewer of the points after them"
 
@@ -173,9 +173,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
     start, settings = run.starts[0], harness.settings
     effects = start.effects
     glances_taken = [*glances.taken, Glance(len(effects), counted(run.values))]
-    belongs = Belongs(settings.watched, settings.ignored)
-    watched = start.watched
-    blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
+    blind = blind_spots(start.watched.unseen, start.watched.unseen_paths, harness.namer())
     expectation = harness.expectation
     assert expectation is not None
     by_lines = bool(settings.unwatchable)
@@ -233,10 +231,10 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
     """Return a list with a note on files that the reader made or changed since `before`; [] if there are none."""
     watched = harness.settings.watched
-    belongs = Belongs(watched, (*harness.settings.ignored, BYTECODE))
-    changed = [path for path, state in _files(watched).items() if before.get(path) != state]
-    own = harness.folder.parent  # such as the log of the reader
-    made = sorted(Path(path).name for path in changed if belongs(path) and not Path(path).is_relative_to(own))
+    namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
+    changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]
+    theirs = [path for path in changed if not path.is_relative_to(own) and path.parent.name != BYTECODE]
+    made = sorted(path.name for path in theirs if namer.file(str(path)) is not None)
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.crashtest.blackbox.effects import RETURN, Effect
+from labkit.crashtest.blackbox.effects import RETURN, Effect, Namer
 from labkit.crashtest.blackbox.points import EXIT
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
@@ -129,7 +129,7 @@ def _blind(name: str, paths: Sequence[str]) -> str:
     return f"what this does to the store cannot be followed: {name}{which}"
 
 
-def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
+def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
     """Return the system calls that the test could not follow, by name, each with the pipeline's files that it concerns.
 
     `unseen` are the names of all such calls, and `paths` their files. Calls that concern only other programs' files are
@@ -138,25 +138,10 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
     concerned: dict[str, list[str]] = {}
     for name in unseen:
         named = paths.get(name, ())
-        ours = [path for path in named if belongs(path) and not is_rebuilt(path)]
+        ours = [path for path in named if namer.file(path) is not None and not is_rebuilt(path)]
         if ours or not named:
             concerned[name] = ours
     return concerned
-
-
-class Belongs:
-    """Decides whether a file belongs to the pipeline: it is in a watched folder, and no `--ignore` pattern matches."""
-
-    def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
-        self._folders, self._ignored = folders, ignored
-
-    def __call__(self, path: str) -> bool:
-        """Return whether the file is in a watched folder and matches no `--ignore` pattern."""
-        for folder in self._folders:
-            if Path(path).is_relative_to(folder):
-                below = Path(path).relative_to(folder)
-                return not any(below.match(pattern) or Path(below.name).match(pattern) for pattern in self._ignored)
-        return False
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
