@@ -234,9 +234,12 @@ class Answer:
         A change is located if the two versions with different results are adjacent. If no results differ, there is no
         change to locate.
         """
-        ends = (0, len(self.range.versions) - 1)
-        decided = all(self.sides.get(each) is not None for each in ends)
-        return decided and (not self.changes or any(each.is_exact for each in self.changes))
+        return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
+
+    @property
+    def _undecided_ends(self) -> list[str]:
+        ends = dict.fromkeys((0, len(self.range.versions) - 1))
+        return [self.range.versions[each] for each in ends if self.sides.get(each) is None]
 
     def code(self, expected: str = "") -> int:
         """Return exit code 1 if the newest version guarantees less than `expected`, 0 for a final answer, else 2."""
@@ -249,14 +252,15 @@ class Answer:
         if not self.known:
             return ["No test showed a guarantee, so it is unknown whether the guarantee changed."]
         told = [_told(each) for each in self.changes] or [self._agreement()]
-        told += [_ends(self.package, self.range, self.sides)] if not self.is_definite and not self.changes else []
+        if self._undecided_ends and not self.changes:
+            told.append(f"Nothing is known about {self.package} {' and '.join(self._undecided_ends)}.")
         left_out = (("pre-release", self.range.pre_releases), ("yanked version", self.range.yanked))
         for what, versions in left_out:
             if versions:
                 told.append(f"Left out: {_counted(what, versions)}.")
         if any(each.sampled for each in self.known):
             told.append("Some tests left points out, so a whole test (without --quick) may find a weaker guarantee.")
-        return [*filter(None, told), *self.notes]
+        return [*told, *self.notes]
 
     def _agreement(self) -> str:
         known = self.known
@@ -307,11 +311,6 @@ def _told(change: Change) -> str:
         told += f" {_counted('version', change.untried)} between them were not tried."
     others = change.others
     return told + (f" Other packages changed as well: {', '.join(others)}." if others else "")
-
-
-def _ends(package: str, range_: Range, sides: Sides) -> str:
-    ends = [range_.versions[each] for each in (0, len(range_.versions) - 1) if sides.get(each) is None]
-    return f"Nothing is known about {package} {' and '.join(dict.fromkeys(ends))}." if ends else ""
 
 
 def _counted(what: str, versions: Sequence[str]) -> str:

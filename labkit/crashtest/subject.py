@@ -128,12 +128,13 @@ def load(file: str) -> ModuleType:
     except BaseException as error:
         sys.modules.pop(name, None)
         raise InvalidInput(
-            f"{file}: importing this file failed ({_error_text(error)}); make it work with plain python first."
+            f"{file}: importing this file failed ({error_text(error)}); make it work with plain python first."
         ) from error
     return module
 
 
-def _error_text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """Return an error's type and text on one line, at most 200 characters."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
 

@@ -18,14 +18,13 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 from uuid import UUID
 
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.subject import LOAD_SECONDS, Adapter, Subject, adapter_of, load
+from labkit.crashtest.subject import LOAD_SECONDS, Adapter, Subject, adapter_of, error_text, load
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.processes.sessions import empty_session
@@ -93,9 +92,7 @@ class Reader:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         with self._lock:
             self._end()
 
@@ -246,8 +243,7 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
     except _Refused as refused:
         return Answer(because=str(refused), fatal=True)
     except BaseException as error:  # whatever the user's code raises is its answer
-        text = " ".join(str(error).split())[:200]
-        return Answer(because=f"{where} raised {type(error).__name__}{': ' if text else ''}{text}")
+        return Answer(because=f"{where} raised {error_text(error)}")
 
 
 def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:

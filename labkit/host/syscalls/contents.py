@@ -118,7 +118,7 @@ class Contents:
         if source.start is not None:
             return source.start
         if source.pointer:
-            return number(tracee, source.pointer)
+            return tracee.number(source.pointer)
         return tracee.cursor(source.descriptor).position
 
     def _counts(self, opened: Opened) -> bool:
@@ -181,10 +181,6 @@ def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
         if len(head) < _HEAD:
             head += tracee.memory(place, min(size, _HEAD - len(head)))
     return head
-
-
-def number(tracee: Tracee, pointer: int) -> int:
-    return int.from_bytes(tracee.exactly(pointer, 8), "little")
 
 
 def _shares_blocks(path: str) -> bool:

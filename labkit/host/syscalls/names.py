@@ -75,7 +75,3 @@ def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Interpretation
     if cuts and stat.S_ISREG(state.st_mode) and state.st_size:
         return CallEffect(CallKind.TRUNCATE, os.path.realpath(path), size=0)
     return None
-
-
-def open_how(tracee: Tracee, of: Arguments) -> Interpretation:
-    return opens(tracee, of[0], of[1], int.from_bytes(tracee.exactly(of[2], 8), "little"))

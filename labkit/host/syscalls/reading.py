@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from labkit.host.syscalls import attributes, ipc, names
 from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
-from labkit.host.syscalls.contents import Contents, Source, number
+from labkit.host.syscalls.contents import Contents, Source
 from labkit.host.syscalls.filters import FOREIGN
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC, SETS_FLAGS
 from labkit.host.syscalls.tracee import Tracee
@@ -52,7 +52,7 @@ _SHAPES: Mapping[str, Shape] = {
     "sync": lambda _r, _t, _a: CallEffect(CallKind.SYNC, "/"),
     "open": lambda _r, t, a: names.opens(t, HERE, a[0], a[1]),
     "openat": lambda _r, t, a: names.opens(t, a[0], a[1], a[2]),
-    "openat2": lambda _r, t, a: names.open_how(t, a),
+    "openat2": lambda _r, t, a: names.opens(t, a[0], a[1], t.number(a[2])),
     "creat": lambda _r, t, a: names.opens(t, HERE, a[0], O_CREAT | O_TRUNC),
     "truncate": lambda r, t, a: r.truncate(t, a[0], a[1]),
     "ftruncate": lambda r, t, a: r.truncate_opened(t, a[0], a[1]),
@@ -82,9 +82,9 @@ _SHAPES: Mapping[str, Shape] = {
     "writev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2])),
     "pwritev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), a[3]),
     "pwritev2": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), None if a[3] == _OWN_PLACE else a[3], a[5]),
-    "copy_file_range": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
+    "copy_file_range": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], t.number(a[3]) if a[3] else None),
     "sendfile": lambda r, t, a: r.copy(t, Source(a[1], a[2]), a[0], a[3]),
-    "splice": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
+    "splice": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], t.number(a[3]) if a[3] else None),
     "ioctl": lambda r, t, a: attributes.flags(t, a[0]) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a),
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),

@@ -11,11 +11,12 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from labkit.host.syscalls.calls import HERE
+
 _PAGE = 4096
 _LONGEST_PATH = 4096
 _MOST_VECTORS = 1024
 _VECTOR = struct.Struct("<QQ")
-_FOLDER_OF_THREAD = -100  # AT_FDCWD
 _DELETED = " (deleted)"
 
 _O_APPEND, _O_DSYNC = 0o2000, 0o10000
@@ -108,6 +109,10 @@ class Tracee:
             raise WillFail
         return raw
 
+    def number(self, address: int) -> int:
+        """Return the 64-bit number at this address. Raises the errors of `exactly`."""
+        return int.from_bytes(self.exactly(address, 8), "little")
+
     def text(self, address: int) -> str:
         """Return the C string at this address. Raises `Unreadable` if forbidden, or `WillFail` if nothing is there."""
         pieces = b""
@@ -190,7 +195,7 @@ class Tracee:
         return name
 
     def _folder(self, descriptor: int) -> str:
-        own = "cwd" if descriptor == _FOLDER_OF_THREAD else f"fd/{descriptor}"
+        own = "cwd" if descriptor == HERE else f"fd/{descriptor}"
         try:
             return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115 - a hot path
         except OSError as error:
