@@ -309,6 +309,17 @@ def test_bytes_whose_sync_failed_are_gone_unless_they_were_written_anew(tmp_path
     assert later.read_text() == ("kept lost" if again else "kept")
 
 
+def test_bytes_that_a_sync_of_everything_saved_are_kept(tmp_path: Path) -> None:
+    path, unsynced = tmp_path / "a", Unsynced()
+    unsynced.note(call(CallKind.CREATE, path))
+    path.write_text("kept")
+    unsynced.note(replace(call(CallKind.SYNC, Path("/")), name="sync"))
+    path.write_text("kept lost")
+    unsynced.fail(call(CallKind.SYNC, path), Fault.FSYNC)
+    unsynced.drop()
+    assert path.read_text() == "kept"
+
+
 @pytest.mark.usefixtures("_folder")
 def test_a_fault_that_was_never_delivered_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labkit.crashtest.blackbox.execution.Execution.decide", _lets_all_happen)

@@ -53,8 +53,9 @@ class Unsynced:
                 self._synced[path] = min(self._synced.get(path, size), max(call.size, 0))
                 self._written_anew(path, max(call.size, 0), _END)
             case CallKind.SYNC:
-                self._synced[path] = size
-                self._in_place.discard(path)
+                for each in list(self._synced) if call.name == "sync" else [path]:
+                    self._synced[each] = _size(each)
+                    self._in_place.discard(each)
             case CallKind.UNLINK:
                 self._forget(path)
             case CallKind.RENAME:
