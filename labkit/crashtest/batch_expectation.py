@@ -1,4 +1,4 @@
-"""The rows that are due from a sink: the input of its query, whose ids and batches are known."""
+"""Computes the rows that a sink's store must contain: the input of its query, whose ids and batches are known."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property

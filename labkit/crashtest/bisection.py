@@ -1,8 +1,8 @@
-"""Chooses which versions of a package to try, and states where the guarantee of a pipeline changed.
+"""Chooses which versions of a package to test, and states between which versions a pipeline's guarantee changed.
 
-Nothing here runs a test. A *side* is what one version's test has shown, such as `at best at-least-once`. A version
-whose test showed nothing, or that cannot be installed, has none.
-A change lies between two versions with different sides.
+This module runs no test. A version's *side* is what its test has shown, such as `at best at-least-once`; a version
+whose test showed nothing, or that cannot be installed, has no side. A change lies between two versions with different
+sides.
 """
 
 from collections.abc import Mapping, Sequence

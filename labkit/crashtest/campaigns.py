@@ -1,4 +1,4 @@
-"""Chooses the test for given settings: that of a sink, or that of a pipeline."""
+"""Chooses the kind of crash test that the given settings need: that of a sink, or that of a pipeline."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -316,7 +316,6 @@ class Campaign:
 
     @property
     def results(self) -> list[Result]:
-        """The results of all runs so far."""
         return self.ledger.results
 
     def run(self, job: Job) -> Result:

@@ -1,4 +1,4 @@
-"""The rows that are due, and the expected row that each row of a reader matches; a user's rows may have any columns.
+"""Matches the rows that a reader returns with the rows that a pipeline should produce; rows may have any columns.
 
 A row is due as often as it was expected. All columns together identify a row. But if a reader returns only the last row
 of each key, the key identifies it, and if a reader returns one number for each name, the name does.

@@ -1,4 +1,4 @@
-"""The runs (jobs) of a pipeline's crash test, each with what it does in addition to starting and reading the pipeline.
+"""The runs (jobs) of a pipeline's crash test, each with its steps beyond starting and reading the pipeline.
 
 `roll_back` imitates a restored backup, or a volume that was rolled back. After a loss of power (`outages`) writes that
 were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the states.

@@ -1,8 +1,8 @@
 """Find a recorded pipeline in the table of `labkit orders`, as far as the record of its effects allows.
 
 A record shows the order of the durable writes. It does not show what happens to repeated rows, or what a restart reads,
-so each possibility is listed with the guarantee that the simulator finds for it. A real kill (`labkit crashtest
---command`) shows which one applies.
+so each possibility is listed with the guarantee that the simulator finds for it. A test with real kills (`labkit
+crashtest --command`) shows which possibility applies.
 """
 
 from collections.abc import Iterator, Sequence

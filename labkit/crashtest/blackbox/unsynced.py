@@ -1,8 +1,8 @@
-"""The bytes that are gone once their sync has failed.
+"""Removes the bytes of files that would be lost because their sync has failed.
 
-Linux reports an error of the disk once, at the next sync, and takes the pages for written from then on. A program still
-reads them from the cache, and a later sync succeeds, but they never reach the disk (Rebello et al., "Can Applications
-Recover from fsync Failures?", USENIX ATC 2020). So labkit drops them after the start in which the sync failed.
+Linux reports an error of the disk once, at the next sync, and then takes the pages for written. A program still reads
+them from the cache, and a later sync succeeds, but they never reach the disk (Rebello et al., "Can Applications Recover
+from fsync Failures?", USENIX ATC 2020). So labkit drops them after the start in which the sync failed.
 """
 
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """Record the order of a pipeline's durable effects in one run without a crash, and which of them are synced.
 
-The run ends with the command; a command that makes no call for too long is killed.
+The run ends with the command. A command that makes no system call for too long is killed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Finds what a sink leaves behind: open files and connections of its session, threads, and processes elsewhere.
+"""Finds what a sink leaves behind: its session's open files and connections, threads, and processes elsewhere.
 
 Two runs must not share a driver in which the first one left a connection, a lock, a producer or a thread, because a
 restarted job would never find these in its new process.

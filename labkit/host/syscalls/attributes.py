@@ -1,7 +1,7 @@
 """Interpret system calls that change a file's times, mode, owner, flags or extended attributes.
 
-A call that would change nothing, or that would fail, has no effect. Setting times or flags always counts as an effect,
-because most programs set new values.
+A call that would change nothing, or that would fail, has no effect. But a call that sets times or flags always counts
+as an effect, because most programs set new values.
 """
 
 import errno
