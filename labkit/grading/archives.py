@@ -101,13 +101,13 @@ class Archive:
         if self._within:
             too_deep = (path for path, _ in self._members if path.suffix.lower() == ".zip")
             why = "It is an archive within an archive, which labkit does not open."
-            yield from (Entry(_inside(path), _NEVER, problem=why) for path in islice(too_deep, 1))
+            yield from (Entry(_inside(path), NEVER, problem=why) for path in islice(too_deep, 1))
         for folder, count in counts.items():
             if folder and count > MOST_ENTRIES:
                 problem = (
                     f"This submission has {count:,} files, but at most {MOST_ENTRIES:,} are allowed; submit fewer."
                 )
-                yield Entry(PurePosixPath(folder, "all"), _NEVER, problem=problem)
+                yield Entry(PurePosixPath(folder, "all"), NEVER, problem=problem)
 
     def _is_archive(self, path: PurePosixPath) -> bool:
         return path.suffix.lower() == ".zip" and not self._within
@@ -175,7 +175,8 @@ def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Ent
         yield Entry(path, when, problem="The archive contains no notebook.", place=path)
 
 
-_NEVER = datetime.fromtimestamp(0).astimezone()
+NEVER = datetime.fromtimestamp(0).astimezone()
+"""The date of a file that states none: the beginning of 1970, so that every other file is newer."""
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
@@ -219,7 +220,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
-        return _NEVER
+        return NEVER
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:

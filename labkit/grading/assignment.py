@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from labkit.core.errors import InvalidInput
 from labkit.grading import rules
 from labkit.grading.course import Course
 from labkit.teach.exercises.contract import Exercise
@@ -30,14 +29,9 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
     Raises `InvalidInput` for a word that names no notebook, or a deadline that is not a date and time in ISO format.
     """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
-    try:
-        moment = datetime.fromisoformat(deadline) if deadline else None
-    except ValueError:
-        raise InvalidInput(
-            f"--deadline {deadline[:40]}: this is not a date and time; write it as 2027-01-31T18:00."
-        ) from None
+    due = rules.moment(deadline, "--deadline") if deadline else None
     notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)
-    return Plan(tuple(notebooks), title.encode("utf-8", "backslashreplace").decode(), moment)
+    return Plan(tuple(notebooks), title.encode("utf-8", "backslashreplace").decode(), due)
 
 
 def note_on(assignment: Plan, now: datetime) -> str:

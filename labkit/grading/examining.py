@@ -269,9 +269,12 @@ def _at_length(how: str, limits: Limits) -> str:
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
     """Return, by exercise name, a result with 0 points and the reason for each exercise that the learner left out."""
-    items = {}
-    for exercise in exercises:
-        if exercise.name in prepared.missing:
-            item = items[exercise.name] = ItemRecord(exercise.name, exercise.points)
-            not_attempted(item, prepared.missing[exercise.name])
-    return items
+    why = prepared.missing
+    return {each.name: without_answer(each, why[each.name]) for each in exercises if each.name in why}
+
+
+def without_answer(exercise: Exercise, why: str) -> ItemRecord:
+    """Return the result of an exercise that the learner has not attempted, for the reason `why`: 0 points."""
+    item = ItemRecord(exercise.name, exercise.points)
+    not_attempted(item, why)
+    return item

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
-from labkit.core.errors import LabError
 from labkit.grading.asking import NO_VALUE, RAISED, RemoteAnswer
 from labkit.grading.order import Patience
 from labkit.grading.preparing import PreparedNotebook
@@ -112,6 +111,6 @@ def _first_error(exercise: Exercise, answer: RemoteAnswer) -> str:
             all(exercise.judge(answer, variant).passed for variant in exercise.public)
     except AnswerFailed as error:
         return str(error)[:_MOST]
-    except (LabError, Exception):  # noqa: BLE001 - an error of the judge is not the learner's
+    except Exception:  # noqa: BLE001 - an error of the judge is not the learner's
         return ""
     return ""

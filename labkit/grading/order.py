@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Key, Kind, Many, Number, Switch, Text, Unfit, Word
 from labkit.core.options import Need, Options, option
 from labkit.grading.sandbox.inside.jobs import Limits
@@ -52,16 +51,6 @@ class Shard:
     number: int
     of: int
 
-    @classmethod
-    def parse(cls, written: str) -> "Shard":
-        """Parse the text of the option --shard, such as `2/8`. Raises `InvalidInput` for any other form."""
-        match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
-            raise InvalidInput(
-                f"--shard {written[:40]}: write the number of the shard and the number of all shards, for example 2/8."
-            )
-        return cls(int(match[1]), int(match[2]))
-
     def has(self, one: "Submission") -> bool:
         """Return whether this part of the submissions contains `one`; only the student's key decides."""
         digest = hashlib.sha256(one.key.encode()).digest()
@@ -78,10 +67,11 @@ class Part(Kind[Shard]):
     metavar = "I/N"
 
     def read(self, word: object) -> Shard:
-        """Parse the option's text. Raises `Unfit` if it is not a text, and `InvalidInput` for a wrong form."""
-        if not isinstance(word, str):
+        """Parse the option's text, such as `2/8`. Raises `Unfit` for anything else."""
+        match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", word) if isinstance(word, str) else None
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
             raise Unfit("write the number of the shard and the number of all shards, for example 2/8.")
-        return Shard.parse(word)
+        return Shard(int(match[1]), int(match[2]))
 
     def word(self, value: Shard) -> Word:
         return str(value)

@@ -1,17 +1,16 @@
-"""Manages the output folder of a batch: its course and seed, its lock, and the records in it that are still valid.
+"""Manages the output folder of a batch: its course and seed, its lock, and which stored results are still valid.
 
 Only one batch at a time writes into a folder, and a batch that was killed leaves nothing that the next one cannot
 use.
 """
 
-import fcntl
-import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -53,7 +52,13 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
     """
     _head(out, course, seed)
     durable.make_folder(out)
-    with _locked(out):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(durable.locked(out, wait=False))
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{out}: another `labkit grade` is writing to this folder; wait until it ends, or name another --out."
+            ) from None
         head = _head(out, course, seed)
         head.options = dict(options)
         for name in _FOLDERS:
@@ -67,22 +72,6 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
             yield Output(head.seed, work)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-
-
-@contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """Lock the folder with `flock`, which the kernel releases when the process ends."""
-    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidInput(
-                f"{out}: another `labkit grade` is writing to this folder; wait until it ends, or name another --out."
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def remembered(out: Path) -> dict[str, str]:
@@ -162,23 +151,37 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
     record = stands(one, out, course, seed)
     if record is None:
         return False
-    before = msgspec.structs.asdict(record)
-    record.student, record.file = one.student, one.file
-    record.late, record.marked_late = one.late, one.marked_late
-    record.submitted = one.when.isoformat(timespec="seconds")
-    record.platform, record.account = one.platform.value, one.account
-    record.upload, record.people, record.dated = one.upload, list(one.people), one.dated
+    updated = msgspec.structs.replace(record, **facts(one))
     lasting = [doubt for doubt in record.doubts if doubt.startswith(records.GIVEN_UP)]
-    record.doubts, record.unread = [*lasting, *one.doubts], list(one.unread)
-    record.settled_by = {doubt: names for doubt, names in record.settled_by.items() if doubt in lasting}
-    record.settled_by |= {doubt: list(names) for doubt, names in one.settled_by.items()}
-    record.requests = list(one.requests)
-    if msgspec.structs.asdict(record) != before:
-        records.write(record, record_path(out, one))
+    updated.doubts = [*lasting, *updated.doubts]
+    settled = {doubt: names for doubt, names in record.settled_by.items() if doubt in lasting}
+    updated.settled_by = settled | updated.settled_by
+    if updated != record:
+        records.write(updated, record_path(out, one))
     return True
 
 
+def facts(one: Submission) -> dict[str, Any]:
+    """Return the fields of a submission's record (grading result), by name, that do not depend on its content."""
+    return {
+        "student": one.student,
+        "file": one.file,
+        "late": one.late,
+        "marked_late": one.marked_late,
+        "submitted": one.when.isoformat(timespec="seconds"),
+        "platform": one.platform.value,
+        "account": one.account,
+        "upload": one.upload,
+        "people": list(one.people),
+        "dated": one.dated,
+        "doubts": list(one.doubts),
+        "unread": list(one.unread),
+        "settled_by": {doubt: list(names) for doubt, names in one.settled_by.items()},
+        "requests": list(one.requests),
+    }
+
+
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the record "no notebook of the course" of each student from whom `submissions` now has a notebook."""
+    """Delete the stored result which says that a student has handed in no notebook, if `submissions` now has one."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

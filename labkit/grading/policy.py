@@ -5,10 +5,8 @@ a command omits an option.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 
-from labkit.core.errors import InvalidInput
 from labkit.grading import marks, outputs, requests, roster, rules
 from labkit.grading.course import Course
 from labkit.grading.gradebook import BY_HAND
@@ -25,19 +23,6 @@ def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in now.items() if value != NONE}
 
 
-def deadline(chosen: Mapping[str, str]) -> datetime | None:
-    """Return the deadline of the whole class, or None if there is none. Raises `InvalidInput` if it is no date."""
-    written = chosen.get("deadline")
-    if written is None:
-        return None
-    try:
-        return datetime.fromisoformat(written).astimezone()
-    except ValueError:
-        raise InvalidInput(
-            f"--deadline {written}: this is not a date and time; write it as 2027-01-31T18:00."
-        ) from None
-
-
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Read the instructor's settings from the files that `chosen` names: roster, points by hand, requests and rules.
 
@@ -48,8 +33,9 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     templates = marks.templates(out / BY_HAND)
     named = [path for path in named if not any(path.exists() and path.samefile(one) for one in templates)]
     class_rules = rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules()
+    due = chosen.get("deadline")
     return Policy(
-        deadline(chosen) or class_rules.deadline,
+        class_rules.deadline if due is None else rules.moment(due, "--deadline").astimezone(),
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*templates, *named) for mark in marks.read(path, course)],
         class_rules,

@@ -15,8 +15,6 @@ from labkit.teach.exercises import cells as marks
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.moved import now
 
-named_exercise = marks.named_exercise
-
 
 @dataclass(frozen=True)
 class ChosenCell:
@@ -48,8 +46,7 @@ class PreparedNotebook:
 
         Its last cell is the grader's own and answers the judge's questions about the learner's functions and values.
         """
-        left_out = set(without)
-        sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
+        sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
@@ -99,7 +96,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
         owners.setdefault(place, name)
     for place, cell in enumerate(submitted.cells):
         if chosen.is_run(place, cell):
-            prepared.cells.append(ChosenCell(_plain_source(cell.source), owners.get(place)))
+            # A lone surrogate could not be sent to a kernel.
+            source = cell.source.encode("utf-8", "replace").decode()
+            prepared.cells.append(ChosenCell(source, owners.get(place)))
             prepared.cells += [
                 ChosenCell(serving.KEEP.format(answers[name]))
                 for name, counting in chosen.counts.items()
@@ -171,11 +170,6 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
     return notes
 
 
-def _plain_source(source: str) -> str:
-    # A lone surrogate could not be sent to a kernel.
-    return source.encode("utf-8", "replace").decode()
-
-
 def _oddities(
     submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str], ungraded: Collection[str]
 ) -> list[str]:
@@ -193,7 +187,7 @@ def _oddities(
     marked = [name for name in chosen.names if name is not None]
     answered = [name for name in dict.fromkeys(reversed(marked)) if name in released_order][::-1]
     if answered != [name for name in released_order if name in answered]:
-        notes.append("Its exercises are not in the order of the release.")
+        notes.append("The exercises are not in the order of the released notebook.")
     owned = set(chosen.counts.values())
     added = sum(
         chosen.changed[place]
@@ -204,11 +198,11 @@ def _oddities(
         for place, cell in enumerate(submitted.cells)
     )
     if added:
-        notes.append(f"{added} of its cells were added or edited.")
+        notes.append(f"The student has added or edited {added} cells that belong to no exercise.")
     texts = {marks.normal(cell.source) for cell in submitted.cells}
     missing = sum(
         marks.named_exercise(cell) is None and marks.normal(cell.source) not in texts for cell in released.cells
     )
     if missing:
-        notes.append(f"{missing} of the released cells are missing or edited.")
+        notes.append(f"{missing} cells of the released notebook are missing or edited.")
     return notes

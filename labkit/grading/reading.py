@@ -50,16 +50,6 @@ class _Tags(msgspec.Struct):
     exercise: object = None
 
 
-class _Kernel(msgspec.Struct):
-    name: object = None
-    language: object = None
-
-
-class _Lab(msgspec.Struct):
-    version: object = None
-    notebook: object = None
-
-
 class _Metadata(msgspec.Struct):
     kernelspec: object = None
     labkit: object = None
@@ -139,14 +129,13 @@ def read(raw: bytes) -> Notebook:
         raise NotANotebook("The file is not a notebook of format 3 or 4; save it with JupyterLab and submit it again.")
     if len(cells) > MOST_CELLS:
         raise NotANotebook(f"The notebook has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
-    kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
         tuple(_cell(cell) for cell in cells if cell.cell_type == "code"),
         hashlib.sha256(raw).hexdigest(),
-        _word(kernel.name),
-        _word(kernel.language),
-        _word(lab.version),
-        _word(lab.notebook),
+        _entry(metadata.kernelspec, "name"),
+        _entry(metadata.kernelspec, "language"),
+        _entry(metadata.labkit, "version"),
+        _entry(metadata.labkit, "notebook"),
     )
 
 
@@ -204,12 +193,8 @@ def _typed(raw: msgspec.Raw, kind: type[StructT]) -> StructT:
     return msgspec.json.decode(raw, type=kind) if bytes(raw).lstrip()[:1] == b"{" else kind()
 
 
-def _kernel(kernelspec: object) -> _Kernel:
-    return _Kernel(kernelspec.get("name"), kernelspec.get("language")) if isinstance(kernelspec, dict) else _Kernel()
-
-
-def _lab(entry: object) -> _Lab:
-    return _Lab(entry.get("version"), entry.get("notebook")) if isinstance(entry, dict) else _Lab()
+def _entry(table: object, key: str) -> str:
+    return _word(table.get(key)) if isinstance(table, dict) else ""
 
 
 def _word(value: object) -> str:

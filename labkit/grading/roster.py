@@ -16,6 +16,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import tables
 from labkit.grading.platforms import Platform
 from labkit.grading.records import Record
+from labkit.grading.rules import moment
 from labkit.grading.tables import Row
 
 _NAME = ("name", "full name", "student", "student name", "display name")
@@ -102,7 +103,7 @@ def _member(row: Row) -> Member:
         row.first(*_EMAIL),
         tuple(accounts),
         row.first(*_GROUP),
-        _deadline(row),
+        moment(due, row.place).astimezone() if (due := row.first(*_DEADLINE)) else None,
         _extension(row),
         row.cells,
     )
@@ -121,16 +122,6 @@ def _flipped(name: str) -> str:
     """Return the name `Lovelace, Ada` as `Ada Lovelace`, and any other name unchanged."""
     last, comma, first = name.partition(",")
     return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
-
-
-def _deadline(row: Row) -> datetime | None:
-    written = row.first(*_DEADLINE)
-    if not written:
-        return None
-    try:
-        return datetime.fromisoformat(written).astimezone()
-    except ValueError:
-        raise InvalidInput(f"{row.place}: {written} is not a date and time; write it as 2027-01-31T18:00.") from None
 
 
 def _extension(row: Row) -> timedelta | None:

@@ -140,7 +140,8 @@ def _assignment(
             "notebook of that exercise; add the notebook, or remove the key `notebooks`."
         )
     asked = set(exercises) or asked
-    return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
+    due = None if deadline is None else moment(str(deadline), f"{name}: deadline in [assignment]").astimezone()
+    return title, tuple(each for each in course.exercises if each in asked), due
 
 
 def _lowest(sections: Mapping[str, object], name: str) -> int:
@@ -157,14 +158,17 @@ def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
     return words
 
 
-def _moment(deadline: object, name: str) -> datetime | None:
+def moment(written: str, place: str) -> datetime:
+    """Return the date and time that a text states in ISO format, such as 2027-01-31T18:00, perhaps without time zone.
+
+    Raises `InvalidInput`, whose message begins with `place`, for another text.
+    """
     try:
-        return None if deadline is None else datetime.fromisoformat(str(deadline)).astimezone()
-    except ValueError:
-        raise InvalidInput(
-            f"{name}: deadline in [assignment] is {str(deadline)[:40]}; write a date and time, such "
-            "as 2027-01-31T18:00:00."
-        ) from None
+        when = datetime.fromisoformat(written)
+        when.astimezone()  # fails for some dates in the first or last year of the calendar
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{place}: {written[:40]} is not a date and time; write it as 2027-01-31T18:00.") from None
+    return when
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:

@@ -6,7 +6,6 @@ changes no grade.
 """
 
 import re
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,8 +132,3 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
             )
         folders += [one for one in outputs if one.absolute() != out.absolute()]
     return list(dict.fromkeys(folders))
-
-
-def drop(parts: Path) -> None:
-    """Delete the folder of the shards' outputs, after their results were copied."""
-    shutil.rmtree(parts, ignore_errors=True)

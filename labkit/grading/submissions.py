@@ -13,11 +13,11 @@ from pathlib import Path, PurePath
 from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import Person, Platform, text
-from labkit.grading.preparing import named_exercise
 from labkit.grading.reading import NotANotebook, Notebook, may_be_notebook, read, says_notebook, store
 from labkit.grading.reading import read_file as read_notebook
 from labkit.grading.requests import Request, is_request, read_file
 from labkit.grading.uploads import Upload, Uploads, check_existing
+from labkit.teach.exercises.cells import named_exercise
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
@@ -214,7 +214,8 @@ class _Reader:
         if not by_notebook:
             return [_nothing(unknown_files, others)]
         chosen, released = _worked_on(by_notebook)
-        notes = (*_unknown_notes(unknown_files), *_released_note(released))
+        notes = _unknown_notes(unknown_files)
+        notes += [f"Not graded, because unchanged since the release: {_listed(released)}."] if released else []
         first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
         is_empty = not any(file.touched for files in chosen.values() for file in files)
         in_another_form = _in_another_form(others, chosen, self._course, is_empty=is_empty)
@@ -235,12 +236,6 @@ def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list
     }
     chosen = touched or by_notebook
     return chosen, sorted({*by_notebook} - {*chosen})
-
-
-def _released_note(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [f"Not graded, because unchanged since the release: {_listed(names)}."]
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
@@ -340,7 +335,8 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
             yield one.upload.doubt
     chosen = last.upload
     folders = {PurePath(one.upload.file).parent for one in (*older, last)}
-    if chosen.origin.platform is Platform.PLAIN and len(folders) > 1 and _differ(older, last):
+    differ = any(one.sha256 != last.sha256 for one in older)
+    if chosen.origin.platform is Platform.PLAIN and len(folders) > 1 and differ:
         yield (
             f"{len(older) + 1} files for one notebook are in different folders, but only one counts: "
             f"{chosen.file[:300]}; if they belong to several students, name the folder that contains the "
@@ -357,10 +353,6 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
                 f"{one.upload.file[:300]} and {chosen.file[:300]} have the same date, and the second one "
                 "counts; if the first should count, move the second away."
             )
-
-
-def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
-    return any(one.sha256 != last.sha256 for one in older)
 
 
 def _listed(files: Sequence[str]) -> str:

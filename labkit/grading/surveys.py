@@ -4,6 +4,7 @@ Platforms add lists and notes to the files. Only those at the top level are trus
 ones.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -73,27 +74,21 @@ def _stem(path: PurePath) -> str:
 
 def _shaped(paths: Iterable[PurePath]) -> bool:
     """Return whether a top-level file or folder has a name in the format of a learning platform."""
-    for path in paths:
-        top, folder = path.parts[0], len(path.parts) > 1
-        if top == METADATA and not folder:
-            return True
-        if platform_origin(top, NO_CONTEXT, folder=folder) is not None:
-            return True
-    return False
+    return any(
+        path == PurePath(METADATA) or platform_origin(path.parts[0], NO_CONTEXT, folder=len(path.parts) > 1) is not None
+        for path in paths
+    )
 
 
 def _context(
     paths: Sequence[PurePath], repositories: Iterable[str], above: str, read: Callable[[PurePath], bytes]
 ) -> Context:
     files = [path for path in paths if len(path.parts) == 1]
-    attempts = {parts["who"]: parts for path in files if (parts := BLACKBOARD.fullmatch(path.name))}
-    notes = {
-        parts["who"]: path for path in files if (parts := BLACKBOARD.fullmatch(path.name)) and parts["rest"] == ".txt"
-    }
-    owners = {key: _noted(read(path)) for key, path in notes.items()}
+    attempts = [(parts, path) for path in files if (parts := BLACKBOARD.fullmatch(path.name))]
+    owners = {parts["who"]: _noted(read(path)) for parts, path in attempts if parts["rest"] == ".txt"}
     submitters, dates = _submitters(read(PurePath(METADATA))) if PurePath(METADATA) in files else ({}, {})
     return Context(
-        blackboard=_common_words(attempts),
+        blackboard=_common_words({parts["who"] for parts, _ in attempts}),
         owners={key: person for key, person in owners.items() if person is not None},
         submitters=submitters,
         dates=dates,
@@ -103,14 +98,8 @@ def _context(
 
 def _common_words(names: Iterable[str]) -> int:
     """Return how many leading words, separated by `_`, all names share; the last word of a name never counts."""
-    split = [name.split("_") for name in names]
-    shortest = min((len(words) for words in split), default=1) - 1
-    if len(split) == 1:
-        return shortest
-    same = 0
-    while same < shortest and len({words[same] for words in split}) == 1:
-        same += 1
-    return same
+    words = [name.split("_")[:-1] for name in names]
+    return len(os.path.commonprefix(words))  # noqa: RUF071 - of lists of words, not of paths
 
 
 def _noted(content: bytes) -> Person | None:
@@ -128,18 +117,10 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:
             return {name: name for name in repositories}
-        common = _common_prefix(repositories)
+        common = os.path.commonprefix(repositories)  # noqa: RUF071 - of names, not of paths
         assignment = common[: common.rfind("-")] if "-" in common else ""
     begin = len(assignment) + 1 if assignment else 0
     return {name: name[begin:] or name for name in repositories}
-
-
-def _common_prefix(names: Sequence[str]) -> str:
-    first, last = min(names), max(names)
-    same = 0
-    while same < min(len(first), len(last)) and first[same] == last[same]:
-        same += 1
-    return first[:same]
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:

@@ -1,6 +1,5 @@
 """Defines the messages between the process of a grading batch and its worker processes: plain values over a socket."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -56,8 +55,5 @@ MessageT = TypeVar("MessageT", Setting, Submission, SubmissionOutcome)
 
 def decode(raw: bytes, kind: type[MessageT]) -> MessageT:
     """Return the message of type `kind` from the bytes that `encode` has written."""
-    return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
-
-
-def _hook(kind: type, value: str) -> Path | datetime:
-    return Path(value) if kind is Path else datetime.fromisoformat(value)
+    # Paths are the only values that msgspec cannot decode by itself.
+    return msgspec.json.decode(raw, type=kind, dec_hook=lambda _path, text: Path(text))

@@ -12,12 +12,11 @@ from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 
 from labkit.core.errors import InvalidInput
-from labkit.grading.archives import Archive, Entry, opened
+from labkit.grading.archives import NEVER, Archive, Entry, opened
 from labkit.grading.platforms import NO_CONTEXT, Context, Origin, Platform, origin, plain_origin, platform_origin, text
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 from labkit.grading.surveys import MOST_BESIDE, classroom, survey
 
-_NEVER = datetime.fromtimestamp(0).astimezone()
 _HANDED_OUT = "notebooks"
 """The name of the folder with the notebooks in the lab's copy for learners."""
 
@@ -33,7 +32,7 @@ class Upload:
     content: bytes = b""
     problem: str = ""
     """The reason why the file was not read; empty if it was."""
-    changed: datetime = _NEVER
+    changed: datetime = NEVER
     """The modification date that the file itself states.
 
     Its author may have set it, so it only decides between files of one student with the same `when`.
@@ -83,13 +82,13 @@ class Uploads:
         one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
             owner = one or self._origin(folder, inside / "unreadable", names)
-            yield Upload(owner, text(str(inside)), _NEVER, problem=why)
+            yield Upload(owner, text(str(inside)), NEVER, problem=why)
         for inside in walk.files:
             path = folder / inside
             owner = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
                 why = "It is a link or a special file, which labkit does not read."
-                yield Upload(owner, text(str(inside)), _NEVER, problem=why)
+                yield Upload(owner, text(str(inside)), NEVER, problem=why)
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
                 own = one or depth > 1 or owner.platform is not Platform.PLAIN
@@ -97,7 +96,7 @@ class Uploads:
             elif may_be_notebook(path.name):
                 yield _read(path, owner, text(str(inside)))
             elif not _is_platforms(inside, owner, names):
-                yield Upload(owner, text(str(inside)), _NEVER, other=True)
+                yield Upload(owner, text(str(inside)), NEVER, other=True)
 
     def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
@@ -153,7 +152,7 @@ class Uploads:
                 else:
                     yield from self._as_download(archive, path, inner, shown)
         except InvalidInput as error:
-            yield Upload(stem, shown, _NEVER, problem=str(error))
+            yield Upload(stem, shown, NEVER, problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
         """Yield the files of an archive of many students, each with the owner whom its path states."""
@@ -165,7 +164,7 @@ class Uploads:
             if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
                 owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
                 if not _is_platforms(inside, owner, inner):
-                    yield Upload(owner, f"{shown}/{text(str(inside))}", _NEVER, other=True)
+                    yield Upload(owner, f"{shown}/{text(str(inside))}", NEVER, other=True)
 
 
 def check_existing(place: Path) -> None:
@@ -192,7 +191,7 @@ def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iter
 
 def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload:
     file = f"{shown}/{text(str(entry.path))}"
-    changed = entry.changed or _NEVER
+    changed = entry.changed or NEVER
     return Upload(owner, file, when, entry.content, entry.problem or "", changed)
 
 
@@ -207,7 +206,7 @@ def _read(path: Path, owner: Origin, shown: str) -> Upload:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         why = f"It cannot be read ({error.strerror}); correct its permissions and run the same command again."
-        return Upload(owner, shown, _NEVER, problem=why)
+        return Upload(owner, shown, NEVER, problem=why)
     return Upload(owner, shown, owner.when or when, content, changed=when)
 
 
@@ -215,7 +214,7 @@ def _modified(path: Path) -> datetime:
     try:
         return datetime.fromtimestamp(path.stat().st_mtime).astimezone()
     except (OverflowError, ValueError):
-        return _NEVER
+        return NEVER
 
 
 def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
@@ -230,11 +229,8 @@ def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
     """Return whether an archive is a learning platform's download, because a name in it has the platform's format."""
-    for path in paths:
-        parts = path.parts[names.wrapped :]
-        if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
-            return True
-    return False
+    inside = [parts for path in paths if (parts := path.parts[names.wrapped :])]
+    return any(platform_origin(parts[0], names, folder=len(parts) > 1) for parts in inside)
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:

@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -21,10 +21,10 @@ from labkit import __version__
 from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
-from labkit.grading.examining import Examination, ExaminationResult, is_function, unattempted
+from labkit.grading.examining import Examination, ExaminationResult, is_function, unattempted, without_answer
 from labkit.grading.explaining import explain
-from labkit.grading.marking import failed, hand_over, not_attempted, not_graded
-from labkit.grading.outputs import earlier
+from labkit.grading.marking import failed, hand_over, not_graded
+from labkit.grading.outputs import earlier, facts
 from labkit.grading.preparing import prepare
 from labkit.grading.reading import Notebook, read_file, stored
 from labkit.grading.records import Isolation, ItemRecord, Record
@@ -128,16 +128,16 @@ class Grader:
             problem = _foreign(notebook)
         if problem or notebook is None:
             record.notes.append(problem)
-            record.items = [_nothing(exercise, problem) for exercise in exercises]
+            record.items = [without_answer(exercise, problem) for exercise in exercises]
             return None
         prepared = prepare(notebook, self._as_released(submission.notebook), exercises)
         prepared.attempted = [one for one in prepared.attempted if one.name not in kept]
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted and not kept:
-            record.notes.append("It contains no answer.")
+            record.notes.append("The notebook contains no answer.")
         self._start_processes(prepared.attempted)
         examination = Examination(
-            prepared, self._variants, self.sandbox, self.setting.patience, self._spark, self._restarted
+            prepared, self._variants, self.sandbox, self.setting.patience, self._spark, partial(self._salted, 1)
         )
         examined = examination.run()
         items = unattempted(prepared, exercises) | examined.items | dict(kept)
@@ -179,16 +179,13 @@ class Grader:
         """The process that forks this worker's sandboxes; the first access starts it in the background."""
         return self._salted(0)
 
-    def _restarted(self) -> Sandbox:
-        """Return a second process that forks sandboxes, with another seed for Python's hashes of strings."""
-        return self._salted(1)
-
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
         """Start what these exercises need, side by side, although the second process is used only after the judging."""
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
+        """Return the process with this number that forks sandboxes; each has its own seed for hashes of strings."""
         if number not in self._sandboxes:
             setting = self.setting
             # Drawn from the seed, so that a grade can be repeated.
@@ -211,29 +208,16 @@ class Grader:
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
     """Return an empty record (grading result) for a submission, with all facts except the results."""
     return Record(
-        course.name,
-        submission.student,
-        submission.notebook,
-        submission.file,
-        submission.sha256,
-        setting.seed,
-        course.digest,
-        dict(versions()),
-        Isolation(setting.level.value, setting.missing),
+        course=course.name,
+        notebook=submission.notebook,
+        sha256=submission.sha256,
+        seed=setting.seed,
+        digest=course.digest,
+        versions=dict(versions()),
+        isolation=Isolation(setting.level.value, setting.missing),
         notes=list(submission.notes),
-        late=submission.late,
-        submitted=submission.when.isoformat(timespec="seconds"),
         key=submission.key,
-        platform=submission.platform.value,
-        account=submission.account,
-        upload=submission.upload,
-        people=list(submission.people),
-        dated=submission.dated,
-        doubts=list(submission.doubts),
-        unread=list(submission.unread),
-        settled_by={doubt: list(names) for doubt, names in submission.settled_by.items()},
-        requests=list(submission.requests),
-        marked_late=submission.marked_late,
+        **facts(submission),
     )
 
 
@@ -247,7 +231,10 @@ def versions() -> dict[str, str]:
 def _foreign(notebook: Notebook) -> str:
     """Return a sentence that says why a submitted notebook cannot run here, or an empty text if it can."""
     if notebook.language and not notebook.language.lower().startswith(("python", "ipython")):
-        return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in Python."
+        return (
+            f"The notebook is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in "
+            "Python."
+        )
     return ""
 
 
@@ -255,17 +242,11 @@ def _versions(notebook: Notebook) -> list[str]:
     notes = []
     if notebook.lab_version and notebook.lab_version != __version__:
         notes.append(
-            f"It was made with version {notebook.lab_version} of the lab and graded with version {__version__}."
+            f"The notebook comes from version {notebook.lab_version} of the lab, but version {__version__} graded it."
         )
     if notebook.kernel not in {"", "python3"}:
-        notes.append(f"It names the kernel {notebook.kernel}, but was run with Python {platform.python_version()}.")
+        notes.append(f"The notebook names the kernel {notebook.kernel}, but Python {platform.python_version()} ran it.")
     return notes
-
-
-def _nothing(exercise: Exercise, why: str) -> ItemRecord:
-    item = ItemRecord(exercise.name, exercise.points)
-    not_attempted(item, why)
-    return item
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:

@@ -49,7 +49,7 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
         ('[assignment]\nnotebooks = "05"', 'must be a list of names, as in notebooks = ["05"]'),
         ('[assignment]\nexercises = ["05-recover"]', "05-recover is not an exercise"),
         ('[assignment]\nnotebooks = ["05"]\nexercises = ["06-key"]', "06-key, but its key `notebooks` does not list"),
-        ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment] is tomorrow; write a date and time"),
+        ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment]: tomorrow is not a date and time; write it"),
         ("[assignment]\ntitle = 5", "title in [assignment] must be a text"),
         ("assignment = 5", "[assignment] must be a table"),
         ("[drop]\nlowest = 1.5", "lowest in [drop] is 1.5; write a whole number"),

@@ -847,7 +847,7 @@ def test_what_was_said_about_a_class_holds_until_something_else_is_said(tmp_path
     mine = table(tmp_path / "mine.csv", "student,exercise,points\nada,01-why,2\n")
     given = policy.read(out, {"marks": str(mine)}, COURSE).marks
     assert [mark.points for mark in given] == [1, 2]
-    with pytest.raises(InvalidInput, match=r"--deadline soon: .*not a date"):
+    with pytest.raises(InvalidInput, match="--deadline: soon is not a date"):
         policy.read(out, {"deadline": "soon"}, COURSE)
 
 

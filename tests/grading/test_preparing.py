@@ -6,9 +6,10 @@ import pytest
 import submitted
 
 from labkit.grading.course import load
-from labkit.grading.preparing import PreparedNotebook, named_exercise, prepare
+from labkit.grading.preparing import PreparedNotebook, prepare
 from labkit.grading.reading import Notebook, read
 from labkit.grading.sandbox.inside import serving
+from labkit.teach.exercises.cells import named_exercise
 from labkit.teach.exercises.registry import assignments, find
 from labkit.teach.shipped import Cell, notebooks
 

@@ -58,4 +58,4 @@ def test_a_copy_that_nobody_touched_gets_nothing(tmp_path: Path) -> None:
     items = [item for record in found.values() for item in record.items]
     assert len(items) == len(COURSE.exercises)
     assert {(item.points, item.status) for item in items} == {(0, "not attempted")}
-    assert all("It contains no answer." in record.notes for record in found.values())
+    assert all("The notebook contains no answer." in record.notes for record in found.values())

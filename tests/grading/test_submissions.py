@@ -280,8 +280,11 @@ BAD = {
     "a_page": ("<!DOCTYPE html><title>Log in</title>", "It is a web page"),
     "renamed": ("PK\3\4" + "word/document.xml", "an Office document"),
     "merged": (GOOD.replace("{", "{\n<<<<<<< HEAD\n", 1), "merge conflict"),
-    "no_answer": (submitted.notebook("1 + 1"), "It contains no answer."),
-    "stubs": (submitted.notebook(*(cell["source"] for cell in submitted.released())), "It contains no answer."),
+    "no_answer": (submitted.notebook("1 + 1"), "The notebook contains no answer."),
+    "stubs": (
+        submitted.notebook(*(cell["source"] for cell in submitted.released())),
+        "The notebook contains no answer.",
+    ),
     "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
     "unknown_exercise": (
         submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"),
