@@ -32,9 +32,9 @@ from labkit.host.processes.own_python import own_python
 from labkit.host.releases import releases
 
 PYTHON = "{python}"
-"""The placeholder, in commands, for the Python of a version's environment."""
+"""The placeholder in a pipeline's commands that stands for the Python of the environment under test."""
 _COMMANDS = ("pipeline", "read_command", "feed", "reset", "more")
-"""The fields of `PipelineSettings` in which the placeholder is replaced."""
+"""The fields of `PipelineSettings` that contain commands, in which `{python}` is replaced."""
 _REFUSED, _UNWATCHABLE = 64, 69
 _REPORTED = (0, 1, 2)
 """The exit codes of a crash test that has printed a report."""

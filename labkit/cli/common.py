@@ -1,4 +1,4 @@
-"""Defines the options that several verbs share, and builds others from declared ones (`labkit.core.options`)."""
+"""Defines command-line options that several subcommands share, and turns options of `labkit.core.options` into typer's."""
 
 import importlib.util
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ def need_grader(command: str) -> None:
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """Return a declared option as a parameter for typer; `help` replaces its own help text."""
+    """Return an option of labkit as a function parameter from which typer makes one; `help` replaces its help text."""
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 NOT_GRADED = 70
 MOST_LISTED = 10
-"""The largest number of names or questions that are printed; the summary contains all."""
+"""The largest number of students or questions that `labkit grade` prints; summary.html contains all."""
 
 
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Grade submitted notebooks: run each in a sandbox, judge its answers outside, and write grades and pages.
+    """Grade submitted notebooks: run each in a sandbox, judge its answers outside of it, and write grades and pages.
 
     The output folder remembers --deadline, --roster, --marks and --rules; the value none removes one. Exit 0 when
     everything was graded, whatever the grades; 70 when grading itself failed for a submission.

@@ -26,7 +26,7 @@ def release(
 ) -> int:
     """Create the learners' copy of the lab: no solutions, no hidden variants, no grader.
 
-    With --notebook it also contains assignment.toml, which says what counts; give this file to `labkit grade --rules`.
+    With --notebook it also contains assignment.toml, a list of the exercises that count, for `labkit grade --rules`.
     """
     need_grader("labkit release")
     from labkit.grading import assignment

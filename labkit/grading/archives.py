@@ -21,7 +21,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""The largest number of files that may be notebooks directly in one archive, or in one of its top-level folders."""
+"""The largest number of possible notebooks at the top level of an archive, and in each of its top-level folders."""
 MOST_EACH = 512 * 1024**2
 """The largest number of bytes read from one top-level folder of an archive, or from an archive inside the archive."""
 MOST_RATIO = 200
@@ -44,7 +44,7 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
-    """The date that decides which of several versions is newest and whether it is late.
+    """The date that decides which of a student's files is the newest, and whether it is late.
 
     A file of an inner archive has that archive's date, because a student may have set the dates inside.
     """
@@ -100,7 +100,7 @@ class Archive:
                 yield from self._entry(path, member)
         if self._within:
             too_deep = (path for path, _ in self._members if path.suffix.lower() == ".zip")
-            why = "It is an archive within an archive, which labkit does not open."
+            why = "The file is an archive within an archive, which labkit does not open."
             yield from (Entry(_inside(path), NEVER, problem=why) for path in islice(too_deep, 1))
         for folder, count in counts.items():
             if folder and count > MOST_ENTRIES:
@@ -228,14 +228,14 @@ def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | N
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (
-        (path.is_absolute() or ".." in path.parts, "Its path points outside the archive."),
-        (len(path.parts) > MOST_DEPTH, f"It is nested more than {MOST_DEPTH} folders deep."),
-        (kind not in {0, stat.S_IFREG}, "It is a link or a device, not a file."),
-        (bool(member.flag_bits & 1), "It is encrypted; submit it without a password."),
-        (size > most, f"It is larger than {most // 1024**2} MB."),
+        (path.is_absolute() or ".." in path.parts, "The file's path points outside the archive."),
+        (len(path.parts) > MOST_DEPTH, f"The file is more than {MOST_DEPTH} folders deep in the archive."),
+        (kind not in {0, stat.S_IFREG}, "This is a link or a device, not a file."),
+        (bool(member.flag_bits & 1), "The file is encrypted; submit it without a password."),
+        (size > most, f"The file is larger than {most // 1024**2} MB."),
         (
             size > max(1024**2, MOST_RATIO * packed),
-            f"It is compressed more than {MOST_RATIO} to 1, which no real notebook is.",
+            f"The file is compressed more than {MOST_RATIO} to 1, which no real notebook is.",
         ),
     )
     return next((reason for refused, reason in reasons if refused), None)

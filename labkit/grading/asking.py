@@ -1,8 +1,8 @@
 """Sends a judge's questions as JSON over a socket to a learner's answer, a function or a value in a sandbox.
 
 A reply fails if it is late, too large, not JSON, not a plain value, or differs from the earlier reply to the same
-question. Questions that a judge announces travel together in one message, because two processes that wait for each
-other at every question need most of their time for that. Their replies still arrive and are examined one by one.
+question. Questions that a judge announces are sent together in one message, because two processes that wait for each
+other at every question would do little else. The replies still arrive, and are examined, one by one.
 """
 
 import socket
@@ -18,9 +18,9 @@ from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 VALUE = b'{"do":"value"}'
-"""The question for the value of an answer that is a constant, not a function."""
+"""The message that asks for the value of an answer that is a constant, not a function."""
 _HEAD = 64
-"""The bytes of a message with several questions that are set aside for its first line."""
+"""The number of bytes that a message with several questions reserves for its first line."""
 AGAIN = 16
 """About how many questions are repeated after a judge has accepted an answer, to check that the replies stay the same.
 """
@@ -46,10 +46,10 @@ NAMED = (
     *("AttributeError", "IndexError", "KeyError", "MemoryError", "NameError", "OverflowError", "RecursionError"),
     *("TypeError", "ValueError", "ZeroDivisionError"),
 )
-"""The types of errors whose name follows `RAISED`.
+"""The types of errors of the learner's code that a feedback page names, after `RAISED`.
 
-The list is short and fixed, because code that was asked a hidden question chooses which of these the learner reads. So
-it can tell no more than by the choice of a wrong answer, for which learners also read one of a few sentences.
+The list is short and fixed. Code that knows a hidden question could choose the type of its error so as to tell the
+learner something about the question; with few types it tells no more than by choosing one of several wrong answers.
 """
 NO_PLAIN_VALUE = "no plain value"
 """The `kind` of failure that a sandbox reports if the answer is not plain data such as numbers, texts and lists."""
@@ -80,7 +80,7 @@ class RemoteAnswer:
         self._under_way: dict[bytes, int | None] = {}
         """The questions without a reply yet, in the order in which they were sent, and the number of each."""
         self._arrived: dict[bytes, tuple[bytes | Unanswered, int | None]] = {}
-        """The replies that no judge has asked for yet: as JSON or the reason why there is none, and the number."""
+        """Replies that no judge has asked for yet (JSON, or why there is none), each with its question's number."""
         self._numbered = 0
         self._received = 0
         self._repeated = 0
@@ -149,7 +149,7 @@ class RemoteAnswer:
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
-            raise Unanswered("testing the answer took too long", "made the search too long")
+            raise Unanswered("testing the answer took too long", "made its test run too long")
         if question in self.replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.

@@ -41,6 +41,7 @@ class Course:
         return replace(self, exercises={name: self.exercises[name] for name in exercises}, is_part=True)
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
+        """Return the exercises of the notebook with this name, in the order of the course."""
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:

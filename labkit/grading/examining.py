@@ -111,8 +111,8 @@ class Examination:
     ) -> list[Exercise]:
         """Ask functions in a second sandbox; return the exercises that have to be asked in another run.
 
-        The cells numbered in `without` are left out. Exercises without a reply are asked again, or fail if the run
-        `is_last`. Then a cell that ends the run is added to `without`.
+        The cells numbered in `without` are left out. An exercise without a reply is asked in another run, or fails if
+        this run `is_last`. In the last run, a cell that ends the run is added to `without`.
         """
         silent = []
         with self.restarted().run(

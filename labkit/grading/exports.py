@@ -63,7 +63,7 @@ def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
 
 
 def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
-    """Yield the row, the account and the results handed in under it for each account on a platform."""
+    """For each student's account on a platform, yield the gradebook row, the account, and the account's submissions."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
             account: [] for kind, account in (row.member.accounts if row.member else ()) if kind is platform
@@ -184,8 +184,9 @@ _TABLES: Mapping[Platform, Callable[[Gradebook, Rules, str, list[str]], Iterable
     Platform.BLACKBOARD: _blackboard,
     Platform.BRIGHTSPACE: _brightspace,
 }
-"""For each platform that imports a table a function that yields its lines, given the gradebook, the rules, the name of
-the course, and the list to which it adds questions for the instructor.
+"""For each platform that imports a table, the function that yields the table's lines.
+
+Its arguments are the gradebook, the rules, the course's name, and a list to which it adds questions for the instructor.
 """
 
 _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {

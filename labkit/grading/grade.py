@@ -21,7 +21,7 @@ class Graded:
     done: Done
     records: list[Record] = field(default_factory=list)
     book: Gradebook | None = None
-    """The gradebook, or None for a shard, which knows only its own submissions and so writes no table and no page."""
+    """The gradebook, or None for a shard (one part of the submissions), for which no table is written."""
 
 
 def grade(order: Order, tell: Tell) -> Graded:

@@ -1,7 +1,7 @@
 """Writes the results of grading: grades.csv, a page for each student, and a summary for the instructor.
 
-All of them are computed from the records, the marks and the rules, and can be written again from these at any
-time. A student's page contains no hidden parameter, no hidden trace, and nothing about another student.
+All of them are computed from the stored grading results, the points given by hand and the rules, and can be written
+again from these at any time. A student's page contains no hidden value and nothing about another student.
 """
 
 from base64 import b64encode

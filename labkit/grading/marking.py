@@ -1,4 +1,4 @@
-"""Gives points: lets a judge question an answer in public and hidden variants, and records why it is right or wrong.
+"""Gives points: tests an answer with public and hidden variants of a question, and records why it is right or wrong.
 
 Points are all or nothing, for an exercise or for each of its axes (aspects with points of their own), because a
 recovery that is right in two of three schedules is not right. The judges run in the grader's process; the learner's

@@ -1,7 +1,7 @@
 """Reads the points and comments that a person gives by hand, from files that labkit never overwrites.
 
-One line is about one exercise of one student, or one part of it. Points for an exercise that a judge has graded
-replace the judge's points. Lines to fill in are always written to a new file.
+Each line of such a file is about one exercise of one student, or about one part of the exercise. Points for an exercise
+that labkit has graded replace labkit's points. Lines to fill in are always written to a new file.
 """
 
 import math
@@ -48,7 +48,9 @@ class Mark:
     bonus: bool = False
     """Whether the points may exceed those of the exercise."""
     answers: str = ""
-    """The result of `answer_to` if the line answers regrade requests; the bare `REGRADE` answers all of the exercise.
+    """The column `answers` of a line that answers regrade requests, otherwise empty.
+
+    It is the result of `answer_to`, or `REGRADE` alone, which answers all requests about the exercise.
     """
     file: str = ""
 
@@ -118,7 +120,7 @@ def read(path: Path, course: Course) -> list[Mark]:
 
 
 def _marks(row: tables.Row, course: Course) -> list[Mark]:
-    """Return the points of one CSV line: one entry, or one for each exercise if the line is about a whole notebook."""
+    """Return the points of one CSV line, as one `Mark` for each exercise that the line is about."""
     named, student = row.cells.get("exercise", ""), row.cells.get("student", "")
     exercises = course.of_notebook(named) or [each for each in course.exercises.values() if each.name == named]
     if not exercises:

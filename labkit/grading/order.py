@@ -194,7 +194,7 @@ class Order(Options):
     asked: Sequence[str] = ()
     """The exercises of the assignment; if empty, all exercises of the course."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The options about the class (roster, rules) that the output folder remembers from earlier batches."""
+    """The options about the class (roster, rules) that the output folder remembers from earlier commands."""
 
     @property
     def limits(self) -> Limits:
@@ -226,7 +226,7 @@ class Order(Options):
 def _named(path: Path | None) -> str | None:
     """Return the absolute path of a file as text, for a stored option.
 
-    The word `none`, with which a user takes a stored file back, stays unchanged. None means that no file was named.
+    The word `none`, by which a user removes a stored option, stays unchanged. None means that no file was named.
     """
     if path is None:
         return None

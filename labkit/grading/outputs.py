@@ -1,7 +1,6 @@
-"""Manages the output folder of a batch: its course and seed, its lock, and which stored results are still valid.
+"""Manages the output folder of `labkit grade`: its course and seed, its lock, and which stored results are valid.
 
-Only one batch at a time writes into a folder, and a batch that was killed leaves nothing that the next one cannot
-use.
+Only one command at a time writes into a folder, and a command that was killed leaves nothing that stops the next one.
 """
 
 import secrets
@@ -32,7 +31,7 @@ class Head(msgspec.Struct):
     seed: int
     format: int = 1
     options: dict[str, str] = {}
-    """The options about the class that the next batch uses unless the user gives new ones."""
+    """The options about the class that the next command uses unless the user gives new ones."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Output:
 
     seed: int
     work: Path
-    """A temporary folder, which is removed after the batch."""
+    """A temporary folder, which is removed when the command ends."""
 
 
 @contextmanager
@@ -162,7 +161,7 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def facts(one: Submission) -> dict[str, Any]:
-    """Return the fields of a submission's record (grading result), by name, that do not depend on its content."""
+    """Return, by name, the fields of a record (grading result) that grading does not compute, such as the date."""
     return {
         "student": one.student,
         "file": one.file,

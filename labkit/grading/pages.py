@@ -1,6 +1,6 @@
 """Computes the values that the HTML templates of students' pages and the instructor's summary show.
 
-About a hidden variant a learner reads only whether it was passed and which guarantee was violated.
+About a hidden variant of a question, a learner reads only whether the answer passed and which guarantee it violated.
 """
 
 import re

@@ -205,7 +205,7 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
 
 
 _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)
-"""The functions, one for each platform, that read the owner from the name of a folder or file; None for other names."""
+"""The functions, one for each platform, that find the owner by the name of a folder or file; None for other names."""
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:

@@ -31,14 +31,14 @@ class PreparedNotebook:
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """The reason why the grader does not ask for the answer to an exercise, by exercise name."""
+    """By exercise name, the reason why the grader does not ask for the answer."""
     troubles: dict[str, str] = field(default_factory=dict)
     """By exercise name, a sentence about names that its answer needs but that no executed cell defines.
 
     It may be shown, because it contains nothing hidden.
     """
     texts: dict[str, str] = field(default_factory=dict)
-    """By exercise that a person grades, the learner's cell, if it has a line that the released cell lacks."""
+    """By name of an exercise that a person grades, the learner's cell, if it has a line that the release lacks."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:

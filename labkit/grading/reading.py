@@ -122,7 +122,7 @@ def read(raw: bytes) -> Notebook:
     except (msgspec.DecodeError, ValueError) as error:
         raise NotANotebook(_why(raw, error)) from None
     except RecursionError:
-        raise NotANotebook("It is not a notebook: its JSON is nested too deeply.") from None
+        raise NotANotebook("The file is not a notebook: its JSON is nested too deeply.") from None
     sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
     cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
@@ -163,15 +163,15 @@ def _why(raw: bytes, error: Exception) -> str:
     start = raw[:_BEGINNING].lstrip().lower()
     kinds = (
         (not start, "The file is empty."),
-        (start.startswith(b"<"), "It is a web page (HTML), not a notebook."),
-        (start.startswith(b"pk"), "It is an archive or an Office document with another name, not a notebook."),
-        (b"\n<<<<<<< " in raw, "It contains the marks of a merge conflict of Git; resolve the conflict first."),
+        (start.startswith(b"<"), "The file is a web page (HTML), not a notebook."),
+        (start.startswith(b"pk"), "The file is an archive or an Office document with another name, not a notebook."),
+        (b"\n<<<<<<< " in raw, "The file contains the marks of a merge conflict of Git; resolve the conflict first."),
         (
             start.startswith(b"{") and not raw.rstrip().endswith(b"}"),
-            "It ends in the middle, so it was not saved or not uploaded as a whole.",
+            "The file ends in the middle, so it was not saved or not uploaded as a whole.",
         ),
     )
-    return next((why for holds, why in kinds if holds), f"It is not a notebook: {str(error)[:200]}.")
+    return next((why for holds, why in kinds if holds), f"The file is not a notebook: {str(error)[:200]}.")
 
 
 def _cell(cell: _Cell) -> Cell:

@@ -13,8 +13,7 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""The number of batches in which grading a file may fail through labkit's fault; then the file counts without points.
-"""
+"""How many times `labkit grade` may fail on a file by its own fault; after that the file counts without points."""
 GIVEN_UP = "Grading broke off"
 """The first words of a note to the instructor that stays in a record until a person has settled the case."""
 
@@ -114,7 +113,7 @@ class Record(msgspec.Struct):
     requests: list[Request] = msgspec.field(default_factory=list)
     """The student's regrade requests, which belong to no notebook in particular."""
     tries: int = 0
-    """The number of batches in which grading itself has failed for this file."""
+    """How many times `labkit grade` has failed on this file by its own fault."""
     format: int = FORMAT
 
     def graded(self) -> bool:

@@ -1,7 +1,7 @@
 """Reads regrade requests: a student names an exercise and says why its points should be looked at again.
 
 A request comes from a plain file `regrade.txt` that a student hands in beside the notebooks, or from a table of the
-instructor's. It changes no points: a person answers it in the files of marks.
+instructor's. It changes no points: a person answers it in a CSV file of points (`labkit.grading.marks`).
 """
 
 import re

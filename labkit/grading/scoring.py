@@ -1,7 +1,7 @@
 """Computes the gradebook from the records of submissions, the points given by hand and the instructor's rules.
 
 Points are never read from a page or table that was written earlier. If the files leave a question open, the gradebook
-has a doubt: a sentence for the instructor with the way to settle it. A doubt never merges two students.
+has a doubt: a sentence for the instructor with the way to settle it. Until then, two students are never merged.
 """
 
 import unicodedata
@@ -298,10 +298,10 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
         if name in row.scores:
             row.requests.setdefault(name, []).append(why)
         else:
-            doubts.append(f"{row.name} asks for another look, but at no exercise that counts: {name} {why}")
+            doubts.append(f"{row.name} requests a regrade, but not of an exercise that counts: {name} {why}")
     doubts += [
-        f"{row.name} asks for another look at {name}: {' '.join(row.requests[name])} Answer in a file of marks, with "
-        f"{answer_to(row.requests[name])} in the column answers."
+        f"{row.name} requests a regrade of {name}: {' '.join(row.requests[name])} Answer in a CSV file of points "
+        f"(--marks), with {answer_to(row.requests[name])} in the column answers."
         for name in row.asking
     ]
 
@@ -311,8 +311,8 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Assign lines of a CSV file to students: return the lines by row key and then by exercise.
 
-    A line that fits no student or several is added to `doubts`; there `what` names the kind of line, such as
-    `regrade request`.
+    For a line that fits no student or several, a sentence is added to `doubts`, in which `what` names the content of
+    the line: `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -337,9 +337,9 @@ def _by_row(
             for key in keys:
                 by_row[key][mark.exercise].append(mark)
         else:
-            candidates = "nobody" if not keys else f"{len(keys)} students"
+            candidates = "no student has" if not keys else f"{len(keys)} students have"
             doubts.append(
-                f"{mark.place}: {candidates} here has the name or id {mark.student}, so these {what} do not count; "
+                f"{mark.place}: {candidates} the name or id {mark.student}, so these {what} do not count; "
                 "write an id from grades.csv or from the file to fill in."
             )
     return by_row

@@ -1,8 +1,8 @@
 """Splits a batch of submissions into shards: grades each separately, merges the results, and can run them on Spark.
 
-A shard is an ordinary batch that grades only its own submissions into its own output folder. The merge is an ordinary
-batch that takes over every valid record and grades the remaining submissions. So a shard that died, or ran twice,
-changes no grade.
+For a shard, an ordinary `labkit grade` grades only the shard's submissions into its own output folder. To merge them,
+another `labkit grade` takes over every valid result and grades the remaining submissions. So a shard that died, or ran
+twice, changes no grade.
 """
 
 import re
@@ -39,7 +39,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
             head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
         except (OSError, msgspec.DecodeError) as error:
             raise InvalidInput(
-                f"--records {part / HEAD}: it cannot be read ({error}); leave this folder out."
+                f"--records {part / HEAD}: this file cannot be read ({error}); leave its folder out."
             ) from None
         if head.course != course.name:
             raise InvalidInput(

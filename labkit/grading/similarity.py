@@ -15,12 +15,12 @@ from itertools import combinations
 from labkit.grading.records import Record
 
 FEWEST = 30
-"""The least number of parts of a syntax tree with which an answer is compared."""
+"""The least number of parts (nodes, names, constants) of an answer's syntax tree; shorter answers are not compared."""
 _MOST_SOURCE = 50_000
 
 
 MOST_ALIKE = 4
-"""The largest number of students whose equal answers are suspicious; an answer that more have is the usual one."""
+"""The largest number of students whose equal answers are suspicious; if more have an answer, it is the usual one."""
 SAME_FILE = "the same file"
 
 

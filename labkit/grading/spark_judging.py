@@ -34,7 +34,7 @@ from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
 
 SECONDS = 300.0
-"""The seconds that one judgement may take."""
+"""The seconds that judging an answer by one variant of the question may take."""
 _MOST = 1 << 24
 
 

@@ -186,7 +186,7 @@ class _Reader:
         name = _by_exercises(notebook, self._course) or by_name or _of_course(notebook.name, self._course)
         if not name:
             what = "this assignment" if self._course.is_part else "the course"
-            why = f"It is not a notebook of {what}, because it answers none of the exercises."
+            why = f"The file is not a notebook of {what}, because it answers none of the exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
         touched = self._released.touched(notebook, name)
         if self._stored[bare.origin.key] > MOST_STORED:

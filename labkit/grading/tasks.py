@@ -26,7 +26,7 @@ class Setting(msgspec.Struct):
     patience: Patience
     place: Place
     lab: str
-    """The folder with the copy of the lab."""
+    """The folder with the copy of labkit that sandboxes see."""
     out: str
     exercises: list[str] = []
     """The names of the exercises to grade again; empty for all."""

@@ -87,7 +87,7 @@ class Uploads:
             path = folder / inside
             owner = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
-                why = "It is a link or a special file, which labkit does not read."
+                why = "This is a link or a special file, which labkit does not read."
                 yield Upload(owner, text(str(inside)), NEVER, problem=why)
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
@@ -205,7 +205,7 @@ def _read(path: Path, owner: Origin, shown: str) -> Upload:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        why = f"It cannot be read ({error.strerror}); correct its permissions and run the same command again."
+        why = f"The file cannot be read ({error.strerror}); correct its permissions and run the same command again."
         return Upload(owner, shown, NEVER, problem=why)
     return Upload(owner, shown, owner.when or when, content, changed=when)
 

@@ -1,8 +1,8 @@
-"""A worker process that grades submissions one after the other, as the process of the batch sends them.
+"""A worker process that grades submissions, one after the other, which the main process of `labkit grade` sends.
 
     python -m labkit.grading.worker
 
-The worker ends with its parent. If it dies, the batch tries its submission once more in another worker.
+The worker ends with its parent. If it dies, the main process tries its submission once more in another worker.
 """
 
 import gc

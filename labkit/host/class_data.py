@@ -18,7 +18,7 @@ from labkit.host.addresses import cache_folder
 from labkit.host.java import Java
 
 MEGABYTES, SECONDS = 170, 25
-"""The size of an archive on disk in megabytes, and about how many seconds it takes to create one, once."""
+"""The size of a class-data archive (AppCDS) on disk in megabytes, and about how many seconds it takes to create one."""
 
 
 def spark_jars() -> Path:
@@ -58,7 +58,7 @@ def keep(path: Path, part: Path) -> None:
 
 
 USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""Options that keep a JVM silent about an archive that does not fit, which it ignores anyway."""
+"""JVM options that suppress warnings about a class-data archive that does not fit, which the JVM ignores anyway."""
 
 
 def seal(path: Path) -> None:

@@ -21,7 +21,7 @@ from labkit.host.addresses import required_cache_folder
 from labkit.host.processes.own_python import own_python
 
 SEAL = "installed"
-"""The file that marks an environment as complete."""
+"""The name of the file that marks a virtual environment as complete."""
 
 _FOR_UV = {
     "index-url": "UV_DEFAULT_INDEX",

@@ -13,7 +13,7 @@ from labkit.core.words import nearest
 VARIABLE = "LABKIT_FAST"
 
 NONE = "none"
-"""The value that forbids every way of starting faster."""
+"""The value of LABKIT_FAST that forbids every way of starting faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class FastStart:
 
 NAMES = [field.name for field in fields(FastStart)]
 OFF = FastStart(zygote=False, archive=False, warm=False)
-"""Every way of starting faster forbidden."""
+"""The settings without any way of starting faster."""
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:

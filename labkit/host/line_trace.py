@@ -23,9 +23,9 @@ from labkit.host.processes import wire
 from labkit.host.processes.sessions import empty_session
 
 CHANNEL = "LABKIT_LINES"
-"""The environment variable that gives a program the descriptor of its connection to the watcher."""
+"""The environment variable with the file descriptor by which a traced program reaches the process that watches it."""
 END_SECONDS = 5.0
-"""The seconds within which the session's other processes must be dead before the program kills itself."""
+"""How many seconds a program that has lost its watcher waits for the end of its session before it kills itself."""
 
 WITHIN_LINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 """The names of code objects, such as comprehensions, that run within a line of the enclosing code."""

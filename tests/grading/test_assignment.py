@@ -109,7 +109,7 @@ def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(
         for row in graded.book.rows
     }
     assert f"{SINKS} is part of the assignment, and you have not handed it in." in notes["one"]
-    assert f"{STOPS}.ipynb was not graded. It is not a notebook of this assignment" in notes["more"]
+    assert f"{STOPS}.ipynb was not graded. The file is not a notebook of this assignment" in notes["more"]
     assert graded.book.not_handed_in == {SINKS: ["one"]}
     summary = (tmp_path / "out" / "summary.html").read_text()
     assert "<h1>Grades of Sheet 5</h1>" in summary

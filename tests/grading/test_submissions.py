@@ -267,17 +267,17 @@ def test_of_many_files_of_regrade_requests_only_the_newest_is_kept(tmp_path: Pat
 
 
 BAD = {
-    "not_json": ("this is my essay", "It is not a notebook"),
-    "cut_off": (GOOD[:300], "It ends in the middle"),
-    "a_list": ("[]", "It is not a notebook"),
+    "not_json": ("this is my essay", "The file is not a notebook"),
+    "cut_off": (GOOD[:300], "The file ends in the middle"),
+    "a_list": ("[]", "The file is not a notebook"),
     "old_format": (json.dumps({"nbformat": 2, "worksheets": []}), "format 3 or 4"),
-    "deep": ('{"cells":' + "[" * 200_000, "It is not a notebook"),
+    "deep": ('{"cells":' + "[" * 200_000, "The file is not a notebook"),
     "deep_metadata": ('{"nbformat":4,"cells":[],"metadata":' + '{"a":' * 100_000 + "1" + "}" * 100_001, "not"),
     "many_cells": (cells_of(100_000), "at most 1,000"),
     "huge_cell": (submitted.notebook("x" * 300_000), "characters"),
-    "binary": ("\0\1\2" * 1000, "It is not a notebook"),
+    "binary": ("\0\1\2" * 1000, "The file is not a notebook"),
     "nothing": ("", "The file is empty."),
-    "a_page": ("<!DOCTYPE html><title>Log in</title>", "It is a web page"),
+    "a_page": ("<!DOCTYPE html><title>Log in</title>", "The file is a web page"),
     "renamed": ("PK\3\4" + "word/document.xml", "an Office document"),
     "merged": (GOOD.replace("{", "{\n<<<<<<< HEAD\n", 1), "merge conflict"),
     "no_answer": (submitted.notebook("1 + 1"), "The notebook contains no answer."),

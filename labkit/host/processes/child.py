@@ -28,7 +28,7 @@ END_PATIENCE = 60.0
 _BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
 """Events that a driver sends to its supervisor, so the runner ignores them.
 
-The supervisor reports what it did with an event of its own.
+The supervisor then sends another event, which says what it did.
 """
 
 
@@ -92,7 +92,7 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries. Does nothing if it is dead, which `events` reports."""
+        """Send a waiting Spark driver the order to run queries. If the driver is dead, only `events` reports that."""
         self._send(order)
 
     def _send(self, message: Launch | RunQueries) -> None:
@@ -102,7 +102,7 @@ class SupervisedDriver:
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver, which nobody needs any more. Any thread may repeat this."""
+        """Make the supervisor kill the Spark driver, which nobody needs any more. Any thread may call this repeatedly."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()

@@ -135,11 +135,11 @@ class ExecutorsEnd(Struct, frozen=True):
     """How the Spark executors on this host ended after the death of their driver."""
 
     outlived: list[int]
-    """The ids of the processes that were still alive when the driver was dead."""
+    """The ids of the executor processes that were still alive when the driver was dead."""
     seconds: float
     """The seconds from the driver's death to the end of the last of these processes."""
     left: list[int]
-    """The ids of the processes that did not end at all."""
+    """The ids of the executor processes that did not end at all."""
 
 
 class Proof(Struct, frozen=True):

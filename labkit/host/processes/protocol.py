@@ -185,7 +185,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """What to run: the runner sends it to a supervisor, which writes it into a file for the Spark driver."""
+    """The message by which a runner tells a supervisor what to run; the supervisor writes it to a file for the driver."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""

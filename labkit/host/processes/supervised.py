@@ -1,4 +1,4 @@
-"""Connects a driver process to its supervisor: reports events, receives orders, and kills its own session if that dies.
+"""Connects a driver process to its supervisor: reports events, receives orders, and dies together with the supervisor.
 
 Both kinds of driver, for word-count runs and for the crash test, begin with `serve`. This module kills nothing outside
 of the driver's own session.
@@ -26,7 +26,7 @@ orders: "queue.SimpleQueue[RunQueries]" = queue.SimpleQueue()
 """The orders from the runner, read from standard input, that this driver has not carried out yet."""
 
 _channel = [1]
-"""The file descriptor for events, in a list: a copy of standard output, to which no other code prints."""
+"""The file descriptor for events, in a list because `serve` replaces it by one to which no other code prints."""
 
 _writing = threading.Lock()
 

@@ -86,7 +86,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver has ended or must be killed; return the type of event for that."""
+        """Forward events and orders until the driver has ended or must be killed; return the event type for its end."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)

@@ -16,9 +16,9 @@ from labkit.core.errors import ServiceUnavailable
 
 HOST = "127.0.0.1"
 LOWEST = 10_000
-"""The lowest port to choose, because well-known servers use lower ones."""
+"""The lowest port that labkit chooses, because well-known servers use lower ones."""
 USUAL_START = 32_768
-"""The usual start of the kernel's own range of ports."""
+"""The port at which the kernel's range for outgoing connections usually starts."""
 TRIES = 50
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CHANCE = random.SystemRandom()

@@ -48,7 +48,7 @@ class Cluster(msgspec.Struct, frozen=True):
     """A running Spark standalone cluster: a master and its workers on this machine."""
 
     url: str
-    """The value for `--master`."""
+    """The URL of the master, for Spark's option `--master`."""
     sessions: list[int]
     """The session ids of the master and of each worker.
 
