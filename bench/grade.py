@@ -48,15 +48,16 @@ def _batch() -> dict[str, Any]:
     from bench.sample_submissions import hand_in
     from labkit.grading.batch import run
     from labkit.grading.course import load
-    from labkit.grading.gradebook import write_all
+    from labkit.grading.gradebook import write_book
     from labkit.grading.order import Order
+    from labkit.grading.scoring import Policy
 
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
         given, out = Path(folder, "in"), Path(folder, "out")
         hand_in(given, _BATCH)
         begun, used = time.perf_counter(), _processor()
         done = run(Order([given], out, trust=True), lambda *_: None)
-        write_all(out, load(None))
+        write_book(out, load(None), Policy())
         rate = round(60 * _BATCH / (time.perf_counter() - begun), 1)
         each = round((_processor() - used) / _BATCH, 2)
     return {

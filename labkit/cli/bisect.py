@@ -159,9 +159,7 @@ def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
 
 
 def _line(trial: Trial) -> str:
-    """Return the printed line about one version: its number and date, its guarantee or why it was not tested, and the
-    crash point after which the guarantee was weakest.
-    """
+    """Return the printed line on a version: number, date, guarantee (or why there is none), and weakest crash point."""
     words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 

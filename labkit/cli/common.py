@@ -1,4 +1,4 @@
-"""Defines command-line options that several subcommands share, and turns options of `labkit.core.options` into typer's."""
+"""Defines command-line options that several subcommands share, and turns labkit's declared options into typer's."""
 
 import importlib.util
 from collections.abc import Iterable, Mapping

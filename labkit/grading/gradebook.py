@@ -28,12 +28,6 @@ BY_HAND = "by_hand"
 """The name of the folder with free texts for a person to grade, and with tables in which to fill in the points."""
 
 
-def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Write grades.csv and all HTML pages into the folder `out`; return the grading results in them."""
-    kept, _ = write_book(out, course, policy or Policy())
-    return kept
-
-
 def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
     """Write grades.csv and all HTML pages into the folder `out`; return the grading results and the gradebook."""
     kept, complaints = records.read_all(out / "records")

@@ -5,7 +5,7 @@ for learners, and the small inputs. It contains no solution, no hidden variant a
 them before it is finished.
 """
 
-import importlib.util
+import importlib
 import json
 import shutil
 import sys
@@ -102,26 +102,17 @@ def _solutions() -> dict[str, str]:
 
 
 def _build_tool() -> ModuleType:
-    """Import `tools/build_notebooks.py`, which is not part of the installed package."""
-    path = ROOT / "tools" / "build_notebooks.py"
-    spec = importlib.util.spec_from_file_location("build_notebooks", path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise ServiceUnavailable(
-            f"{path}: the tool that builds the notebooks is missing; run `labkit release` in a checkout of the "
-            "repository."
-        )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    sys.path.insert(0, str(path.parent))  # it imports modules from its own folder
+    """Import `tools/build_notebooks.py`, which is not part of the installed package, but of every checkout."""
+    folder = str(ROOT / "tools")
+    sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
+        return importlib.import_module("build_notebooks")
     except ImportError as error:
         raise ServiceUnavailable(
-            f"`labkit release` needs the development packages ({error}); run `make install`."
+            f"`labkit release` needs a checkout with the development packages ({error}); run `make install` there."
         ) from None
     finally:
-        sys.path.remove(str(path.parent))
-    return module
+        sys.path.remove(folder)
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:

@@ -61,8 +61,8 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _pyspark(),
         _archive(),
         _fast_start(),
-        _memory(),
-        _standby(),
+        _memory("memory", 1, "close other programs: one Spark driver needs"),
+        _memory("memory for a standby", 2, "close other programs, or run without --standby: two drivers at once need"),
         _disk(folder),
         _ports(),
         _writable("runs folder", lambda: _nearest(folder / "runs"), "make it writable, or name another with --out"),
@@ -137,29 +137,13 @@ def _pyspark() -> Finding:
     return _finding("PySpark", SPARK_FROM <= (major, minor) < SPARK_BELOW, read, remedy)
 
 
-def _memory() -> Finding:
+def _memory(name: str, drivers: int, remedy: str) -> Finding:
+    """Report whether the free memory suffices for so many Spark drivers; only the first driver is required."""
     import psutil
 
-    available = psutil.virtual_memory().available
-    return _finding(
-        "memory",
-        available >= MEMORY_NEEDED,
-        f"{available / GIGABYTE:.1f} GB available",
-        f"close other programs: one Spark driver needs about {MEMORY_NEEDED / GIGABYTE:.1f} GB",
-    )
-
-
-def _standby() -> Finding:
-    import psutil
-
-    available, needed = psutil.virtual_memory().available, 2 * MEMORY_NEEDED
-    return _finding(
-        "memory for a standby",
-        available >= needed,
-        f"{available / GIGABYTE:.1f} GB available",
-        f"close other programs, or run without --standby: two drivers at once need about {needed / GIGABYTE:.1f} GB",
-        required=False,
-    )
+    available, needed = psutil.virtual_memory().available, drivers * MEMORY_NEEDED
+    detail, amount = f"{available / GIGABYTE:.1f} GB available", f"about {needed / GIGABYTE:.1f} GB"
+    return _finding(name, available >= needed, detail, f"{remedy} {amount}", required=drivers == 1)
 
 
 def _archive() -> Finding:

@@ -11,13 +11,14 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import records
 from labkit.grading.batch import run
 from labkit.grading.course import load
-from labkit.grading.gradebook import write_all
+from labkit.grading.gradebook import write_book
 from labkit.grading.order import Order, Patience
+from labkit.grading.scoring import Policy
 
 
 def grade(folder: Path, **more: object) -> object:
     done = run(Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more), lambda *_: None)
-    write_all(folder / "out", load(submitted.COURSE))
+    write_book(folder / "out", load(submitted.COURSE), Policy())
     return done
 
 

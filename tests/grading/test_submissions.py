@@ -16,11 +16,12 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import archives
 from labkit.grading.batch import run
 from labkit.grading.course import load
-from labkit.grading.gradebook import write_all
+from labkit.grading.gradebook import write_book
 from labkit.grading.order import Order
 from labkit.grading.platforms import origin
 from labkit.grading.reading import read
 from labkit.grading.requests import Request
+from labkit.grading.scoring import Policy
 from labkit.grading.submissions import Submission, collect
 
 NAME = f"{submitted.NOTEBOOK}.ipynb"
@@ -308,7 +309,7 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: 
     (tmp_path / "in" / "bob" / "essay.ipynb").write_text(submitted.notebook("1 + 1"))
     done = run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
     assert done.failed == 0
-    found = {record.student: record for record in write_all(tmp_path / "out", load(submitted.COURSE))}
+    found = {record.student: record for record in write_book(tmp_path / "out", load(submitted.COURSE), Policy())[0]}
     assert set(found) == {*BAD, "ada", "bob"}
     assert "not a notebook of the course" in found["bob"].notes[0]
     for name, (_, says) in BAD.items():
@@ -324,7 +325,7 @@ def test_a_name_cannot_be_a_formula_and_two_names_cannot_be_one_file(tmp_path: P
     for student in ("=cmd|' /C calc'!A0", "a b", "a_b", "<script>alert(1)</script>"):
         submitted.hand_in(tmp_path / "in", student.replace("/", "\u2215"), [])
     run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
-    found = write_all(tmp_path / "out", load(submitted.COURSE))
+    found, _ = write_book(tmp_path / "out", load(submitted.COURSE), Policy())
     assert len(found) == 4
     table = (tmp_path / "out" / "grades.csv").read_text()
     assert not [line for line in table.splitlines() if line.startswith("=")]

@@ -185,7 +185,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The message by which a runner tells a supervisor what to run; the supervisor writes it to a file for the driver."""
+    """The message by which a runner tells a supervisor what to run; the supervisor passes it to the Spark driver."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""
