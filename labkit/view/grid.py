@@ -74,7 +74,7 @@ class Grid(Shown):
                 tag("thead", tag("tr", tag("td"), head)),
                 tag("tbody", *body),
             ),
-            para("Choose a square: here it says how it was found out, and what happened.", kind="lk-hint"),
+            para("Click a square to see how its verdict was found, and what happened.", kind="lk-hint"),
             class_="lk lk-grid",
             data_lm_suppress_shortcuts="true",
         )

@@ -94,7 +94,7 @@ class Presenter:
         session = self.session
         session.go(int(message["keep"]))
         session.keep(session.at)
-        return "This run is kept beside the next one." if session.kept else "The other run is put away."
+        return "This run stays beside the next one, for comparison." if session.kept else "The other run is put away."
 
     def _jump(self, message: Message) -> str:
         prospect = self.session.jump(str(message["jump"]), int(message["at"]))

@@ -152,7 +152,7 @@ class Session:
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
         if prospect is None or not prospect.nearest:
             raise InvalidAction(
-                f"No schedule that begins with {action[:60]} is known to violate a property; choose another."
+                f"No run that begins with {action[:60]} is known to violate a property; choose another action."
             )
         steps = (*self.story.actions[:step], *prospect.nearest)
         self._open(Trace.of(self.story.model, steps), len(steps), self.story.watch_for)

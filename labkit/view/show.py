@@ -41,6 +41,6 @@ def explorer(what: str, **parameters: object) -> "Explorer":
         return Explorer(session(what))
     if "~" in what or "." in what:
         raise InvalidInput(
-            f"{what[:40]!r} already fixes the model's parameters; name only the model to choose them yourself."
+            f"{what[:40]!r} already fixes the simulator's parameters; to choose them yourself, name only the simulator."
         )
     return Explorer(Session(Trace.of(make(what, parameters), ())))

@@ -79,7 +79,7 @@ def test_the_ladder_says_what_the_futures_hold_and_a_jump_goes_to_the_nearest_wr
     assert {each["fate"] for each in sent[-1]["ladder"]["rungs"]} <= {"wrong"}
     presenter.handle({"undo": True})
     assert str(presenter.session.trace) == HEURISTIC
-    with pytest.raises(InvalidAction, match="No schedule that begins with fly"):
+    with pytest.raises(InvalidAction, match="No run that begins with fly"):
         presenter.session.jump("fly")
 
 

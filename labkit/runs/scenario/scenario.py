@@ -164,7 +164,7 @@ class Scenario(Options):
     query: str | None = option(
         Text("[a-z][a-z0-9_]{0,30}", "write a name of small letters, digits and _, for example counts_1."),
         None,
-        "The name of the query in markers and handles; default: a new one for each checkpoint.",
+        "The query's name in batch markers and names of transactions; default: a new one for each checkpoint.",
         in_every_json=True,
     )
     later_records_per_batch: int | None = option(
@@ -180,7 +180,8 @@ class Scenario(Options):
     later_partitions: int | None = option(
         _TASKS,
         None,
-        "The number of these tasks after the first crash; default: no change. The state keeps its partitions.",
+        "The number of tasks that write each batch after the first crash; default: no change. The state keeps its "
+        "partitions.",
         needs=[_USUAL_TASKS, after_crash("it takes effect after a crash")],
     )
     between: Fault = option(
