@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
 
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, progress_at
@@ -123,15 +122,14 @@ class BackgroundRun:
     `SIGN_OF_LIFE` seconds.
     """
 
-    def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
+    def __init__(self, scenario: Scenario, changed: Callable[[], None]) -> None:
         self.scenario = scenario
         self.stages: Stages | None = None
         self.status = "checking the input and Java"
         self.outcome: Outcome | None = None
         self.error: LabError | None = None
-        self._folder = fresh_folder(scenario.name) if folder is None else folder.absolute()
+        self._folder = fresh_folder(scenario.name)
         self._changed = changed
-        self._created = folder is None
         self._cancel = threading.Event()
         self._over = threading.Event()
         self._news_at = time.monotonic()
@@ -200,9 +198,8 @@ class BackgroundRun:
 
     def _clear(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._created:
-            with contextlib.suppress(OSError):
-                self._folder.parent.rmdir()
+        with contextlib.suppress(OSError):
+            self._folder.parent.rmdir()
 
     def _crash(self) -> Outcome:
         run = prepare(self.scenario, self._folder)

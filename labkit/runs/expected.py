@@ -47,7 +47,7 @@ class Expected:
 
     def compared(self) -> dict[str, Any]:
         """Return the fields that must be the same in the prediction, in the simulation and in the real run."""
-        return {name: getattr(self, name) for name in COMPARED}
+        return compared(vars(self))
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:

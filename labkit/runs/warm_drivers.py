@@ -108,8 +108,8 @@ class WarmDrivers:
     background thread starts them one after the other, and ends them when they are idle or memory is short.
     """
 
-    def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
-        self._kept, self._idle = kept, idle
+    def __init__(self, idle: float = IDLE_SECONDS) -> None:
+        self._idle = idle
         self._drivers: deque[WarmDriver] = deque()
         # Guards the fields below, which the keeper and the threads of runs change.
         self._changed = threading.Condition()
@@ -135,7 +135,7 @@ class WarmDrivers:
             self.want()
 
     def want(self) -> None:
-        """Start drivers in the background until `kept` drivers are waiting for queries."""
+        """Start drivers in the background until `KEPT` drivers are waiting for queries."""
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True
@@ -146,8 +146,8 @@ class WarmDrivers:
 
     @property
     def are_warm(self) -> bool:
-        """Whether `kept` drivers are ready for queries."""
-        return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
+        """Whether `KEPT` drivers are ready for queries."""
+        return len(self._drivers) == KEPT and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
         """Remove a driver that can execute this run from the pool, and return it; None if there is none.
@@ -201,7 +201,7 @@ class WarmDrivers:
                 self.end()
 
     def _lacks_one(self) -> bool:
-        return self._wanted and len(self._drivers) < self._kept and not self._runs and _may_start()
+        return self._wanted and len(self._drivers) < KEPT and not self._runs and _may_start()
 
     def _waits(self, _ahead: int) -> None:
         with self._changed:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from importlib.resources import files
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +168,11 @@ class SQLiteStore:
 
     def visible(self) -> Iterator[Observation]:
         """Yield the rows in the view `visible`, which omits those of uncommitted simulated transactions."""
-        return self._observations(_VISIBLE)
+        return starmap(Observation, self._read(_VISIBLE))
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows of open and prepared transactions. Rows that a writer has only buffered are missing."""
-        return self._observations(_HIDDEN)
+        return starmap(Observation, self._read(_HIDDEN))
 
     def close(self) -> None:
         """Close the connection. A simulated transaction that is still open is not aborted."""
@@ -251,10 +252,6 @@ class SQLiteStore:
         """Return the handles of all open and prepared transactions of the query, in ascending order."""
         handles = [Handle.parse(name) for (name,) in self._read(_UNFINISHED)]
         return sorted(handle for handle in handles if handle.query == query)
-
-    def _observations(self, sql: str) -> Iterator[Observation]:
-        for row in self._read(sql):
-            yield Observation(*row)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
         """Run a query on a connection of its own, which sees only committed data, and yield its rows."""

@@ -86,9 +86,9 @@ def _cells(row: Sequence[str | Cell]) -> Iterable[Html]:
             yield tag("th", text, scope="row")
 
 
-def items(entries: Iterable[str], kind: str = "") -> Html:
-    """Return an HTML list with one item for each entry; `kind` is its CSS class."""
-    return tag("ul", *(tag("li", each) for each in entries), class_=kind)
+def items(entries: Iterable[str]) -> Html:
+    """Return an HTML list with one item for each entry."""
+    return tag("ul", *(tag("li", each) for each in entries))
 
 
 def fold(summary: str, *inside: str) -> Html:

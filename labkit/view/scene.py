@@ -157,9 +157,9 @@ def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, cr
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
 
 
-def slip(words: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return the token for a message that is shown as words."""
-    return Token(Shape.SLIP, words, words, faded, crossed)
+def slip(words: str, *, name: str = "", faded: bool = False) -> Token:
+    """Return the token for a message that is shown as words; screen readers read `name` (default: the words)."""
+    return Token(Shape.SLIP, words, name or words, faded)
 
 
 def flag(label: str, name: str) -> Token:

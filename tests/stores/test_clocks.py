@@ -113,7 +113,7 @@ def test_a_database_of_an_earlier_version_is_read_and_gone_on_with(place: Path) 
 def test_a_schema_of_an_earlier_version_is_read(place: Path) -> None:
     with closing(open_store("postgres", place)) as store:
         store.append(row(0))  # type: ignore[attr-defined]  # a store that is tried here can do it
-        with store._writing() as connection:  # type: ignore[attr-defined]  # of the PostgreSQL store alone
+        with store._ready().using() as connection:  # type: ignore[attr-defined]  # of the PostgreSQL store alone
             connection.execute("ALTER TABLE visible DROP COLUMN at")
         assert told(store) == [(row(0), Shown())]
         assert list(store.waiting()) == []

@@ -5,23 +5,18 @@ two cores).
 
 A JVM writes its archive only when it ends by itself, whereas the lab kills its drivers; so a special driver makes it,
 under a supervisor like the others. The archive gets its final name by one rename when it is complete. The process that
-makes it holds a lock, so that no other repeats the work, and deletes the unfinished file of a killed one.
+makes it locks the cache folder, so that no other repeats the work, and deletes the unfinished file of a killed one.
 """
 
-import fcntl
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-import msgspec
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.core.words import telling_line
-from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
+from labkit.host import durable
+from labkit.host.class_data import archive_path, find_archive, keep, spark_jars
 from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
@@ -33,26 +28,18 @@ PATIENCE = 600.0
 """Seconds without an event after which the supervisor ends the driver that makes the archive."""
 
 
-class ArchiveTask(msgspec.Struct, frozen=True):
-    """The instructions for the driver that writes a class-data archive (a file that makes JVMs start faster)."""
+def make_archive() -> Path:
+    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster.
 
-    anew: bool
-    """Whether the driver replaces an existing archive."""
-
-
-def make_archive(*, anew: bool = False) -> Path:
-    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster. It is
-    written if it is missing, or if `anew` is true. Raises `ServiceUnavailable` if it cannot be written.
+    Writes the archive if it is missing. Raises `ServiceUnavailable` if it cannot be written.
     """
     java = java_for_spark()
     archive = find_archive(java)
-    if archive is not None and not anew:
+    if archive is not None:
         return archive
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "driver.log"
-        launch = Launch(
-            module=__name__, scratch=str(Path(folder) / "scratch"), log=str(log), task=wire.raw(ArchiveTask(anew))
-        )
+        launch = Launch(module=__name__, scratch=str(Path(folder) / "scratch"), log=str(log), task=wire.raw(None))
         with SupervisedDriver(launch, PATIENCE) as driver:
             events = list(driver.events())
         failures = [one.because for one in events if isinstance(one, DriverFailed)]
@@ -75,40 +62,27 @@ def _last_words(log: Path) -> str:
     return telling_line(text) or "it printed nothing"
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        # A killed process releases the lock, and the next one removes its unfinished file.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        for left in folder.glob("*.part"):
-            left.unlink(missing_ok=True)
-        yield
-    finally:
-        os.close(descriptor)
+def write_archive(scratch: Path) -> None:
+    """Write the class-data archive, unless another process has just done so.
 
-
-def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Write the class-data archive, unless another process has just done so. This runs in a driver that was started
-    only for this purpose.
+    This runs in a driver that was started only for this purpose.
     """
     java = java_for_spark()
     path = archive_path(java)
     if path is None:
         raise ServiceUnavailable("there is no cache folder, because neither HOME nor XDG_CACHE_HOME is set")
-    with _alone(path.parent):
-        if find_archive(java) is not None and not anew:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with durable.locked(path.parent):
+        # A killed process has left its unfinished file and released the lock.
+        for left in path.parent.glob("*.part"):
+            left.unlink(missing_ok=True)
+        if find_archive(java) is not None:
             return
         unfinished = path.with_suffix(".part")
         try:
             _record(java, scratch, unfinished)
             _check(java, unfinished)
-            # An archive contains code that a JVM runs, so an archive that others could have written is not used
-            # (`labkit.host.class_data`).
-            unfinished.chmod(0o600)
-            unfinished.replace(path)
-            seal(path)
+            keep(path, unfinished)
         finally:
             unfinished.unlink(missing_ok=True)
 
@@ -143,23 +117,17 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Write the class-data archive as `launch.task` says, then wait for the supervisor to kill this driver."""
+    """Write the class-data archive, then wait for the supervisor to kill this driver."""
     from labkit.host.processes.supervised import report
 
-    task = wire.decode(launch.task, ArchiveTask)
     try:
-        write_archive(Path(launch.scratch), anew=task.anew)
+        write_archive(Path(launch.scratch))
     except OSError as error:
         raise ServiceUnavailable(str(error)) from error
     report(AwaitsKill())
 
 
-def main() -> None:
-    """Run the command `python -m labkit.spark.fast.archive LAUNCH`, with which a supervisor starts this driver."""
+if __name__ == "__main__":
     from labkit.host.processes.supervised import serve
 
     serve(run)
-
-
-if __name__ == "__main__":
-    main()

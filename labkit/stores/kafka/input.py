@@ -65,7 +65,8 @@ class InputTopic:
         # or write them again.
         durable.replace(self._folder / "homes", json.dumps({"writing": True}))
         if new_partition:
-            self.add_partition()
+            with explained(self.address):
+                self._topic.coordinators.admin.create_partitions({self.name: self.partitions() + 1})
         writer = self._topic.writer()
         try:
             newest = self.partitions() - 1
@@ -76,13 +77,6 @@ class InputTopic:
         self._abort_one(newest)
         state = {"homes": homes, "written": lines[-1][0] + 1}
         durable.replace(self._folder / "homes", json.dumps(state))
-
-    def add_partition(self) -> int:
-        """Add a partition to the topic and return its number."""
-        number = self.partitions()
-        with explained(self.address):
-            self._topic.coordinators.admin.create_partitions({self.name: number + 1})
-        return number
 
     def partitions(self) -> int:
         """Return the topic's number of partitions."""

@@ -113,7 +113,7 @@ class PostgresStore:
         driver has fenced this one.
         """
         name = names.ATOMIC + str(handle)
-        with self._writing() as connection:
+        with self._ready().using() as connection:
             number, rows = prepared.open_atomic(connection, name, handle), Rows(name)
 
             def write(row: Observation) -> None:
@@ -190,7 +190,7 @@ class PostgresStore:
         Such a driver's open transactions with a marker are rolled back. Its two-phase transactions are not changed;
         recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this before.
         """
-        with self._writing() as connection:
+        with self._ready().using() as connection:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
@@ -256,15 +256,10 @@ class PostgresStore:
             self._has_schema = True
         return self._pool
 
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._ready().using() as connection:
-            yield connection
-
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
         """Insert and commit rows under the store's lock, so that their numbers are in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        with self._writing() as connection:
+        with self._ready().using() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
     def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:

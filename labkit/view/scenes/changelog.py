@@ -65,8 +65,8 @@ _SIGNS = {"+": "add", "-": "retract", "=": "upsert", "x": "delete"}
 
 
 def _message(message: Message, *, faded: bool = False) -> Token:
-    words = f"{_SIGNS[message.kind]} {message.key} {message.value}"
-    return Token(slip("").shape, f"{message.kind} {message.key} {message.value}", words, faded)
+    name = f"{_SIGNS[message.kind]} {message.key} {message.value}"
+    return slip(f"{message.kind} {message.key} {message.value}", name=name, faded=faded)
 
 
 def _counts(counts: Counts, *, gone: bool = False) -> tuple[str, tuple[Token, ...]]:

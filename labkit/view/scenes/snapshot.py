@@ -1,12 +1,25 @@
 """Draw the simulator of a bank: branches with accounts, the transfers under way, and the last completed snapshot."""
 
-from collections.abc import Sequence
-
 from labkit.sim.model import Action
 from labkit.sim.models.snapshot.claims import transfer_name
 from labkit.sim.models.snapshot.model import Bank
 from labkit.sim.models.snapshot.state import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
-from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Scene, Token, field, flag, may_follow, slip
+from labkit.view.scene import (
+    Box,
+    Channel,
+    Drawing,
+    Kind,
+    Mark,
+    Place,
+    Row,
+    Scene,
+    Token,
+    field,
+    flag,
+    listed,
+    may_follow,
+    slip,
+)
 
 
 def scene(model: Bank, state: State) -> Scene:
@@ -33,7 +46,7 @@ def _message(model: Bank, message: int) -> Token:
     if message == MARKER:
         return flag("M", "marker")
     name = transfer_name(model.ends, message)
-    return Token(slip("").shape, f"{AMOUNT} ({name})", f"transfer {name} of {AMOUNT}")
+    return slip(f"{AMOUNT} ({name})", name=f"transfer {name} of {AMOUNT}")
 
 
 def _process(model: Bank, number: int, process: Process) -> Box:
@@ -42,7 +55,9 @@ def _process(model: Bank, number: int, process: Process) -> Box:
     rows = [field(process, "account", "account", "gone" if account is None else str(account.balance))]
     if copy is not None:
         rows.append(field(process, "copy", "recorded", str(copy.balance)))
-        rows.append(field(process, "awaited", "awaits markers of", _list([str(each + 1) for each in numbers(awaited)])))
+        rows.append(
+            field(process, "awaited", "awaits markers of", listed([each + 1 for each in numbers(awaited)], "none"))
+        )
         rows.append(field(process, "in_flight", "saved of channels", _names(model, in_flight)))
     if part is not None:
         rows.append(
@@ -53,12 +68,8 @@ def _process(model: Bank, number: int, process: Process) -> Box:
     return Box(f"process{number}", 0, f"process {number + 1}", says, tuple(rows), marks)
 
 
-def _list(words: Sequence[str]) -> str:
-    return ", ".join(words) or "none"
-
-
 def _names(model: Bank, transfers: Transfers) -> str:
-    return _list([transfer_name(model.ends, each) for each in numbers(transfers)])
+    return listed([transfer_name(model.ends, each) for each in numbers(transfers)], "none")
 
 
 def _store(model: Bank, state: State) -> Box:
