@@ -7,7 +7,7 @@ from msgspec import Struct
 from labkit.spark.options import Job
 
 ACTIVE = 2
-"""The number of queries that one driver runs at a time; parked queries use no processor."""
+"""The number of queries that one driver runs at a time; queries that wait at a failpoint do not count."""
 PATIENCE = 240.0
 """The seconds without an event after which a driver is given up, and its runs fail."""
 
@@ -21,7 +21,7 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """The order to a driver process to execute one query, from the beginning or after an earlier driver's crash."""
+    """The message that makes a driver process execute one query, from the beginning or after a driver's crash."""
 
     name: str
     folder: str
@@ -36,7 +36,7 @@ class QueryTask(Struct, frozen=True):
 
 
 class DriverTask(Struct, frozen=True):
-    """A supervisor's order to one new driver process: the settings of its Spark session, and the queries to execute."""
+    """The message to a new driver process: the settings of its Spark session, and the queries to execute."""
 
     master: str
     profile: str

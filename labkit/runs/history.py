@@ -1,7 +1,7 @@
 """Write the history of a run, row by row, while the judge reads it, and keep it in memory if it is short.
 
-The history has every row that readers could have seen. It may have millions of rows, so only one is in memory at a
-time.
+The history has every row that readers could have seen. It may have millions of rows, so a long history is never in
+memory as a whole.
 """
 
 import json

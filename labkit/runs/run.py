@@ -72,7 +72,7 @@ class Run:
         return open_store(self.scenario.store, self.folder.store(self.scenario.store))
 
     def query_task(self) -> QueryTask:
-        """Return the order to the next driver to execute this run's query, up to the next planned crash."""
+        """Return the message that tells the next driver to execute this run's query up to the next planned crash."""
         driver = self.drivers + 1
         armed = None
         if self.next_crash is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from labkit.spark.checkpoint import Checkpoint
 
 SHORTEST = 4
-"""The fewest seconds between two plans of a batch. The first query of a driver takes up to two of them to start."""
+"""The shortest interval in seconds between the plans of two batches; the first query of a driver needs up to 2 s."""
 
 _FILE = "planned_every"
 """The file, in labkit's own folder of a checkpoint, with the seconds between two plans of the latest driver."""

@@ -42,7 +42,7 @@ KEPT = 2
 IDLE_SECONDS = 600.0
 """The seconds without a run after which the drivers end."""
 LEAST_FREE = MEMORY_NEEDED / 2
-"""The free memory in bytes below which the drivers end, since something else needs it."""
+"""The drivers end when the machine has less free memory than this, in bytes."""
 THREADS = (PARTITIONS + 1) * ACTIVE
 """The threads of a warm driver, enough for a run with the usual number of tasks."""
 _JOBS = {Job.RUNNING, Job.SHOP}

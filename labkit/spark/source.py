@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""The reader remembers the byte position of every line with a multiple of this number, to start near any line."""
+"""The reader remembers the byte position of every line whose number is a multiple of this, to start near any line."""
 
 
 class LogSource(DataSource):

@@ -36,10 +36,10 @@ _LACKS: dict[Any, str] = {
     Fencing: "cannot refuse a writer that was replaced",
     Expiring: "keeps a transaction for ever",
 }
-"""For each protocol that a store may implement, the words in which an error message says that the store does not."""
+"""For the protocol of each capability, the words in which an error message says that a store lacks the capability."""
 
 CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
-"""For the name of each protocol that a store may implement, the words that say that a store does not."""
+"""The words of `_LACKS` by the protocol's name, because a sink names the capability that it needs."""
 
 
 def open_store(kind: str, location: Path) -> Store:

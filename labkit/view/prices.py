@@ -15,9 +15,9 @@ WIDE, HIGH = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 44, 110, 20, 44
 """The margins of the picture in pixels; the right one is for the names of the series."""
 STEPS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25)
-"""The possible distances between two numbers on an axis, in seconds; the chart uses the smallest that fits."""
+"""The possible distances between two labels on an axis, in seconds; the chart uses the smallest that fits."""
 PARTS = 4
-"""The largest number of distances between numbers on an axis."""
+"""The number of equal parts into which labels may divide an axis at most."""
 SHADES = (BLUE, ORANGE, GREY)
 STYLE = (
     "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"

@@ -1,6 +1,7 @@
 """Show a question that a learner answers before a run, in a notebook or on a page without a kernel.
 
-With a kernel it is an anywidget, otherwise the same form by script. Both use one ESM module (`static/question.js`).
+With a kernel the question is a widget (anywidget), without one a form with a script. Both use one ESM module
+(`static/question.js`).
 """
 
 import hashlib
