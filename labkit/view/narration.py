@@ -61,7 +61,8 @@ class Story:
         self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in new]
         self.texts = self.texts[:shared] + [self.model.text(each).split("; ") for each in new]
         self.enabled = self.enabled[:shared] + [self.model.actions(each) for each in new]
-        self.actions, self.states = list(walk.actions), list(walk.states)
+        self.walk = walk.beginning(len(walk.actions))  # a copy, because the caller may extend its own
+        self.actions, self.states = self.walk.actions, self.walk.states
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
@@ -81,7 +82,7 @@ class Story:
     @property
     def trace(self) -> Trace:
         """The run as a trace: the simulator, its parameters and the actions, from which it can be replayed."""
-        return Trace.of(self.model, self.actions)
+        return self.walk.trace
 
     def fulfilled(self, step: int) -> list[str]:
         """Return the names of the simulator's tasks (small goals for learners) that the run fulfils at a step."""
@@ -113,7 +114,7 @@ class Story:
 
     def sentences(self) -> list[str]:
         """Return a sentence for each step, which describes its action."""
-        return list(map(self.model.sentence_in, self.states, self.actions))
+        return self.walk.sentences()
 
     def diagram(self) -> spacetime.Diagram:
         """Return the run as a space-time diagram (data, not yet drawn)."""

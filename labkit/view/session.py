@@ -165,9 +165,7 @@ class Session:
 
     def beginning(self, step: int) -> Replay:
         """Return the run up to step number `step`. Raises `InvalidAction` if there is no such step."""
-        walk = Replay(self.story.model)
-        walk.states, walk.actions = (list(self.story.states), list(self.story.actions))
-        return walk.beginning(self._step(step))
+        return self.story.walk.beginning(self._step(step))
 
     def _looked(self) -> Futures[object]:
         if self._futures is None or self._futures.model is not self.story.model:
@@ -179,8 +177,7 @@ class Session:
         if self.kept:
             self.kept = None
             return
-        step = self._step(len(self.story.actions) if at is None else at)
-        self.kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
+        self.kept = Story(self.beginning(len(self.story.actions) if at is None else at), self.story.watch_for)
 
     def compare(self, trace: Trace) -> None:
         """Keep the run of another trace for comparison. Raises a `LabError` if that trace cannot be replayed."""
