@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -111,7 +112,8 @@ def test_killing_only_the_process_group_leaves_a_writer(
     supervisor = Supervisor(launch)
     supervisor._conversation.take(Started(supervisor._driver.pid))
     monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
-    monkeypatch.setattr("labkit.host.processes.sessions._kill", lambda _: kill_group(supervisor._driver.pid))
+    kills = SimpleNamespace(getsid=os.getsid, kill=lambda *_: kill_group(supervisor._driver.pid))
+    monkeypatch.setattr("labkit.host.processes.sessions.os", kills)
     assert supervisor._driver.stdout is not None
     while supervisor._pass_on() is None:
         continue
