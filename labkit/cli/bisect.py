@@ -151,7 +151,6 @@ def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | 
 
 
 def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
-    """Raise `InvalidInput` if the pipeline could be tested neither with the oldest nor with the newest version."""
     ends = [trials[each] for each in {0, count - 1} if each in trials]
     if len(trials) == len(ends) == len({0, count - 1}) and all(each.refused for each in ends):
         reason = ends[-1].not_tried

@@ -81,7 +81,6 @@ run = run_of(Scenario)
 
 
 def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
-    """Raise `InvalidInput` if one of these options is given with --resume, whose folder has the run's options."""
     for name in names:
         if is_typed(context, name):
             option = f"--{name.replace('_', '-')}"

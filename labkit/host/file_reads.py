@@ -68,15 +68,11 @@ class FileReads:
         below = list(islice(_below(self._folders), MOST_FOLDERS + 1))
         if len(below) > MOST_FOLDERS:
             self._blind = True
-        for folder in [] if self._blind else below:
-            name = os.fsencode(folder)
-            number = libc.inotify_add_watch(self._descriptor, name, _WANTED)
-            if number >= 0:
-                self._names[number] = folder
-        for file in [] if self._blind else self._singles:
-            number = libc.inotify_add_watch(self._descriptor, os.fsencode(file), _WANTED)
-            if number >= 0:
-                self._files[number] = file
+        for paths, watched in () if self._blind else ((below, self._names), (self._singles, self._files)):
+            for path in paths:
+                number = libc.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
+                if number >= 0:
+                    watched[number] = path
         return self
 
     def __exit__(

@@ -13,7 +13,6 @@ from typing import Any
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.servers import service
-from labkit.host.servers.contract import Endable
 from labkit.runs.kafka_source import change_source
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
@@ -72,7 +71,6 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     if scenario.between is Fault.EXPIRE:
         return {"server": {"between": scenario.between.value, "aborted": _await_expiry(scenario, location)}}
     server = service(scenario.store)
-    assert isinstance(server, Endable)
     if scenario.between is Fault.KILL_SERVER:
         ended, number = server.kill(), int(signal.SIGKILL)
     else:

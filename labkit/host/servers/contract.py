@@ -5,7 +5,7 @@ or deletes anything of the user's.
 """
 
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 from labkit.core.errors import ServiceUnavailable
 
@@ -29,8 +29,18 @@ class Status(NamedTuple):
     version: str = ""
 
 
+class Stopped(NamedTuple):
+    """The ids of the processes of a server that was stopped, and the signal that it received."""
+
+    pids: list[int]
+    signal: int
+
+
 class Service(Protocol):
-    """A server, such as PostgreSQL, that labkit can start, examine and stop. Repeating a call changes nothing."""
+    """A server, such as PostgreSQL, that labkit can start, examine and stop.
+
+    Repeating `up`, `status` or `down` changes nothing.
+    """
 
     @property
     def name(self) -> str:
@@ -45,6 +55,18 @@ class Service(Protocol):
     def down(self) -> Status:
         """Stop the server unless it is the user's own, keep its data, and return its state."""
 
+    def stop(self) -> Stopped:
+        """Make labkit's own server shut down cleanly, as for an upgrade, and wait for its end.
+
+        Raises `ServiceUnavailable` if it does not run, is the user's own, or was too slow and was killed.
+        """
+
+    def kill(self) -> list[int]:
+        """Send SIGKILL to all processes of labkit's own server, wait until they are gone, and return their ids.
+
+        Raises `ServiceUnavailable` if the server does not run, or is the user's own.
+        """
+
 
 def running_pid(status: Status, server: str, action: str) -> int:
     """Return the process id of labkit's own server, which is about to be stopped or killed (`action`).
@@ -57,28 +79,3 @@ def running_pid(status: Status, server: str, action: str) -> int:
             f"`labkit services up {status.name}`, and repeat the run."
         )
     return status.pid
-
-
-class Stopped(NamedTuple):
-    """The ids of the processes of a server that was stopped, and the signal that it received."""
-
-    pids: list[int]
-    signal: int
-    """The number of the signal that the server received."""
-
-
-@runtime_checkable
-class Endable(Protocol):
-    """A server that labkit has started and may end: by a kill, to imitate a crash, or by a shutdown, for an upgrade."""
-
-    def stop(self) -> Stopped:
-        """Make the server shut down cleanly, as for an upgrade, and wait for its end.
-
-        Raises `ServiceUnavailable` if it does not run, is the user's own, or was too slow and was killed.
-        """
-
-    def kill(self) -> list[int]:
-        """Send SIGKILL to all processes of the server, wait until they are gone, and return their ids.
-
-        Raises `ServiceUnavailable` if the server does not run, or is the user's own.
-        """
