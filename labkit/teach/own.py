@@ -261,7 +261,7 @@ class Untested(OnCard):
 _BROKE = {
     "lost": "{n} lost",
     "duplicate": "{n} there more than once",
-    "unexpected": "{n} there that nobody has handed over",
+    "unexpected": "{n} there that the sink never received",
     "aborted_read": "{n} seen by a reader, and gone later",
     "precommitted_read": "{n} seen by a reader before the sink had finished",
     "fractured_read": "a reader saw a part of a batch",

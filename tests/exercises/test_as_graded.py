@@ -103,7 +103,7 @@ def test_the_last_cell_that_gives_the_answer_counts(case: str) -> None:
 
 def test_what_an_answer_needs_and_does_not_get_is_said_before_it_runs() -> None:
     named = prepared(submitted(instead=f"{RIGHT}\nnaive.states"))
-    assert "It uses naive, which only an unchanged cell" in (named.troubles[NAME])
+    assert "The answer uses naive, which only an unchanged cell" in (named.troubles[NAME])
     asked = prepared(submitted(instead=f"name = input()\n{RIGHT}"))
     assert "calls input()" in asked.troubles[NAME]
     given = prepared(submitted(instead=f"{RIGHT}\nparticipants + 1"))
@@ -152,7 +152,7 @@ def test_an_answer_that_leans_on_a_demonstration_does_not_pass(shell, capsys) ->
     shell.history_manager.reset()
     said = executed(shell, capsys, leaning)
     assert "your answer passes in this notebook" in said
-    assert "It uses naive, which only an unchanged cell" in said
+    assert "The answer uses naive, which only an unchanged cell" in said
     assert progress.of(NAME)["state"] == "not yet"
 
 
@@ -303,7 +303,7 @@ def test_an_answer_that_was_edited_and_is_no_python_any_more_fails(shell, capsys
         shell.run_cell(source, store_history=True, cell_id=cell)
     said = executed(shell, capsys)
     assert "passed" not in said
-    assert "Its cell raised SyntaxError" in said
+    assert "The answer's cell raised SyntaxError" in said
     assert progress.of(NAME)["state"] == "not yet"
     shell.run_cell(RIGHT, store_history=True, cell_id=cell)
     assert "2 of 2 public checks passed" in executed(shell, capsys)

@@ -117,12 +117,12 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
         with redirect_stdout(unseen), redirect_stderr(unseen), time_limit(CELL_SECONDS):
             exec(code, namespace)  # noqa: S102  # the learner's own cell
     except NoInput:
-        return "Its cell calls input(), which nobody can answer during grading"
+        return "The answer's cell calls input(), which nobody can answer during grading"
     except TooLong:
-        return f"Its cell ran longer than {CELL_SECONDS:.0f} seconds"
+        return f"The answer's cell ran longer than {CELL_SECONDS:.0f} seconds"
     except (Exception, SystemExit) as error:
         # Every error of the learner's code is reported, but Ctrl-C still interrupts.
-        return f"Its cell raised {type(error).__name__}: {str(error)[:200]}"
+        return f"The answer's cell raised {type(error).__name__}: {str(error)[:200]}"
     return ""
 
 

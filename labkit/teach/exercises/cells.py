@@ -270,7 +270,7 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
     source = cells[place].source
     complaints = []
     if calls_input(source):
-        complaints.append("Its cell calls input(), which nobody can answer during grading.")
+        complaints.append("The answer's cell calls input(), which nobody can answer during grading.")
     names: set[str] = set()
     for number, cell in enumerate(cells):
         if chosen.is_run(number, cell):
@@ -285,7 +285,7 @@ def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [
-        f"It uses {name}, which only an unchanged cell of the notebook defines. Such cells do not run during grading: "
-        "copy what you need into your own cell."
+        f"The answer uses {name}, which only an unchanged cell of the notebook defines. Such cells do not run during "
+        "grading: copy what you need into your own cell."
         for name in names
     ]

@@ -79,13 +79,13 @@ def _kind(before: int | None, after: int | None) -> str:
 
 def _why(way: str, before: int | None, after: int | None) -> str:
     if after == before:
-        return "nothing has changed, so nothing is to be said."
+        return "nothing has changed, so there is no message."
     if before is None:
         return "the row is new, and one message adds it."
     if way == WAYS[0]:
         return "an append-only stream cannot take a row back."
     if way == WAYS[-1]:
-        return "one message names the key and what becomes of its row."
+        return "one message names the key and says what happens to its row."
     return "the old row is taken back first, and then the new one is added, if there is one."
 
 

@@ -41,12 +41,12 @@ def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
     if number not in table:
         if outputs == 1:
             return None
-        place, right = "the id is new", "a new message is put out once"
+        place, right = "the id is new", "a new message is output once"
     else:
         if outputs == 0 and "acknowledge" in steps:
             return None
         place = f"the id is number {table.index(number) + 1} of {len(table)} in the table"
-        right = "a known message is acknowledged, and nothing is put out"
+        right = "a known message is acknowledged and not output again"
     statement = f"receive({number}, ...) answered {shown(steps)}"
     general = "With many ids in the table, a known or a new message is treated wrongly."
     return Finding(False, f"{statement}, but {place}: {right}.", statement, right, general=general)

@@ -102,10 +102,13 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
         return None
     expected = shown(FENCED if right is None else [right.newest, right.following, [*right.accepted]])
     if right is None:
-        observed = f"Generation {request.newest} was here, so generation {request.generation} owns nothing any more."
+        observed = (
+            f"The store has accepted generation {request.newest}, so generation {request.generation} owns nothing any "
+            "more."
+        )
         general = "A request of an older generation is not fenced."
     elif answer is None:
-        observed = f"No newer generation than {request.generation} was here: its owner must not be refused."
+        observed = f"The store knows no newer generation than {request.generation}, so it must not refuse this request."
         general = "The owner of the partition is refused."
     else:
         observed, general = _accepted(request, answer, right) or _state(answer, right)
@@ -137,11 +140,11 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
     for offset in right.accepted:
         if offset not in answer.accepted:
             return (
-                f"Offset {offset} is new, and its row is lost: its sender takes it for stored.",
+                f"Offset {offset} is new, and its row is lost, because the sender assumes that it is stored.",
                 "A new offset is not accepted.",
             )
     if answer.accepted != right.accepted:
-        return "Each accepted offset is there once, in order.", "The accepted offsets are not in order, or come twice."
+        return "List each accepted offset once, in order.", "The accepted offsets are not in order, or come twice."
     return None
 
 

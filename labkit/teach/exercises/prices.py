@@ -94,7 +94,7 @@ def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
     if answer == right:
         return None
     statement = f"{ask.with_answer(dict(job))}, but the right answer is {right}"
-    general = "For one of the jobs another interval is the longest that keeps all limits."
+    general = "For one of the jobs the answer is not the longest interval that keeps all limits."
     return Finding(False, f"{statement}.", statement, str(right), general=general)
 
 

@@ -50,7 +50,7 @@ def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Itera
     if [name for name, _ in new["keys"]] != [name for name, _ in old["keys"]]:
         yield Start(WRONG, "the state is kept by another key of the same type")
     if [value[0] for value in new["values"]] != [value[0] for value in old["values"]]:
-        yield Start(WRONG, "the new version takes the old values in the state for its own, since the types fit")
+        yield Start(WRONG, "the types fit, so the new version uses the old values in the state as if they were its own")
     if old["filter"] != new["filter"] and _has_state(old):
         yield Start(WRONG, "the state holds orders by the old filter, and the new filter adds to it")
     if unfinished and sink == NOTHING:
@@ -97,7 +97,7 @@ def _rows_by(version: Version) -> tuple[bool, Any]:
 def _refusal(old: Version, new: Version) -> str:
     """Return why Spark does not start `new` from the checkpoint of `old`, or an empty text if it does."""
     if new["sources"] != old["sources"]:
-        return "the checkpoint has the offsets of another number of sources"
+        return "the checkpoint has offsets for more or fewer sources"
     for part, named in ((_has_state, "state"), (lambda version: bool(version["values"]), "values in its state")):
         if part(new) != part(old):
             return f"only one of the two versions has {named}"
@@ -106,7 +106,7 @@ def _refusal(old: Version, new: Version) -> str:
     if [kind for _, kind, _ in new["values"]] != [kind for _, kind, _ in old["values"]]:
         return "the number or the types of the values differ from those in the state"
     if any(now and not before for (_, _, before), (_, _, now) in zip(old["values"], new["values"], strict=True)):
-        return "a value may be null, and its place in the state may not"
+        return "a value may be null now, but its column in the state may not"
     return ""
 
 

@@ -105,7 +105,7 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
         elif number not in present:
             reason = f"order {number} is missing"
         elif right[row] and there[row] > right[row]:
-            reason = f"order {number} is there {there[row]} times"
+            reason = f"order {number} is in the table {there[row]} times"
         else:
             reason = f"order {number} has another item or amount"
         yield number // size * size, reason
@@ -134,12 +134,9 @@ def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> t
             return f"{first} to {first + size - 1} is damaged: {reason}.", general
     for first, last in ranges:
         if not any(begin <= first <= last <= end for begin, end in right):
-            return (
-                f"[{first}, {last}] also names orders that need no repair.",
-                "A range that is whole is in the answer.",
-            )
+            return (f"[{first}, {last}] also names orders that need no repair.", "An undamaged range is in the answer.")
     if sorted(ranges) == right:
-        return f"The ranges come in the order of their numbers: {_text(right)}.", "The ranges are not in order."
+        return f"List the ranges in ascending order: {_text(right)}.", "The ranges are not in order."
     return f"Ranges that touch are one repair: {_text(right)}.", "Ranges that touch are not joined, or come twice."
 
 

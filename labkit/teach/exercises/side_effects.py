@@ -84,7 +84,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
-    return steady(ask, f"Every one of {len(calls)} calls has one key, and its own")
+    return steady(ask, f"Each of {len(calls)} calls has one key, which no other call has")
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:

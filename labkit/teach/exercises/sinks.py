@@ -222,9 +222,9 @@ def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Fin
     is_right = sorted(map(str, writes)) == sorted(map(str, due)) and writes == steps[: len(writes)]
     if is_right and (batch in confirmed or len(steps) > len(writes)):
         return None
-    where = f"{len(rows)} rows, and {len(confirmed)} batches are confirmed"
-    what = "this one among them: nothing is to be written" if batch in confirmed else "but not this one"
-    message = f"commit({batch}, ...) with {where}, {what}: it answered {shown(steps)}."
+    what = "this one too, so nothing must be written" if batch in confirmed else "but not this one"
+    where = f"With {len(rows)} rows and {len(confirmed)} confirmed batches, {what}"
+    message = f"{where}: commit({batch}, ...) answered {shown(steps)}."
     general = "With many rows or many confirmed batches the steps are wrong."
     return Finding(False, message, "the steps are wrong", "each row once, and then the confirmation", general=general)
 

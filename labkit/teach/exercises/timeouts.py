@@ -54,7 +54,7 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
         if ticks <= most:
             return Finding(False, f"{statement}: a record can be lost.", statement, KEEPS, general=LOSES)
         if ticks > 2 * (most + 1):
-            message = f"{statement}: less than half of the answer loses nothing either."
+            message = f"{statement}: a timeout of less than half would lose nothing either."
             return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
     return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
 

@@ -247,8 +247,8 @@ class _Pair:
             problem = self.second.failed
         elif late:
             problem = (
-                f"B took too long for longer={self.task.longer:g}: A still waited for its order to go on when the "
-                f"{PATIENCE:g} s for both had passed; write a smaller longer, or run the cell again"
+                f"B took too long for longer={self.task.longer:g}: A still waited until it may continue when the "
+                f"{PATIENCE:g} s for both had passed; give longer a smaller number, or run the cell again"
             )
         return Ended(self.first.end, "" if self.second is None else self.second.end, self.first.moments, problem)
 

@@ -209,7 +209,7 @@ class _Table(msgspec.Struct):
         named = {"right": [] if is_number else self.wanted(), "[if]": self.replies, "means": self.means.values()}
         for key, values in named.items():
             if unknown := [each for each in values if each not in self.options]:
-                return f"{key} names {unknown[0]!r}, which is no option; write one of them"
+                return f"{key} names {unknown[0]!r}, which is not an option; write one of the options"
         return ""
 
     def wanted(self) -> list[Any]:

@@ -1,5 +1,5 @@
 # misconception: what is found in the text of a list is in the list
-# says: commit(12, ...) with 3 rows, and 23 batches are confirmed, but not this one: it answered []
+# says: With 3 rows and 23 confirmed batches, but not this one: commit(12, ...) answered []
 def commit(batch, rows, confirmed):
     if str(batch) in "".join(map(str, confirmed)):
         return []

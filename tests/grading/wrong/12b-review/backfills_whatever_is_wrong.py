@@ -1,5 +1,5 @@
 # misconception: what is wrong needs a new table
-# says: g', 'backfill']. It is ['wrong', 'new checkpoint']: the new version t
+# says: g', 'backfill']. It is ['wrong', 'new checkpoint']: the types fit,
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))

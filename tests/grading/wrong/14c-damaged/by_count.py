@@ -1,5 +1,5 @@
 # misconception: ranges with equally many rows are equal
-# says: 0 to 3 is damaged: order 2 is there 2 times
+# says: 0 to 3 is damaged: order 2 is in the table 2 times
 def damaged(table, source, size):
     found = []
     for first in sorted({row[0] // size * size for row in table + source}):

@@ -1,5 +1,5 @@
 # misconception: a range is right if it has every id
-# says: 8 to 11 is damaged: order 9 is there 2 times
+# says: 8 to 11 is damaged: order 9 is in the table 2 times
 def damaged(table, source, size):
     found = []
     for first in sorted({row[0] // size * size for row in table + source}):

@@ -1,5 +1,5 @@
 # misconception: equal checksums by XOR mean equal rows
-# says: 8 to 11 is damaged: order 9 is there 3 times
+# says: 8 to 11 is damaged: order 9 is in the table 3 times
 def damaged(table, source, size):
     x = {}
     for row in [*table, *source]:
