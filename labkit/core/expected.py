@@ -6,7 +6,8 @@ The table does not contain the rows that a reader observed.
 import struct
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import compress, count, islice, repeat
 from operator import ge
 
@@ -22,6 +23,17 @@ NEW, FACTS, EFFECT = (struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.S
 NUMBER = struct.Struct("=8xi22x")
 PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
 NOWHERE = (0, -1, -1, False)
+
+
+@contextmanager
+def refusing_large_numbers() -> Iterator[None]:
+    """Raise `InvalidInput` instead of the errors that numbers beyond 64 bits cause in a `with` block."""
+    try:
+        yield
+    except (OverflowError, struct.error) as error:
+        raise InvalidInput(
+            "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
+        ) from error
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:

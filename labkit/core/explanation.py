@@ -25,21 +25,18 @@ The module makes one pass over the events and keeps a few numbers per expected r
 since that is the judge's work, and does not depend on hash order.
 """
 
-import struct
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, count, islice
 from operator import gt
 from typing import ClassVar
 
-from labkit.core.errors import InvalidInput
-from labkit.core.expected import FACTS, NUMBER, SIZE, ExpectedRecords, check_planned
-from labkit.core.judge import LARGE, TOO_LARGE, judge
+from labkit.core.expected import FACTS, NUMBER, SIZE, ExpectedRecords, check_planned, refusing_large_numbers
+from labkit.core.judge import LARGE, judge
 from labkit.core.judge_large import judge_large
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.core.verdict import Outcome, Verdict
@@ -126,7 +123,7 @@ def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | N
 
     `outcomes` are the allowed values, by offset, of records with a random value. Raises `InvalidInput` like `judge`.
     """
-    with _refused():
+    with refusing_large_numbers():
         watch = _watch(ExpectedRecords(expected), history, outcomes)
         for _ in chain(watch.events(), watch.hidden()):
             continue
@@ -143,7 +140,7 @@ def judge_and_explain(
     """
     expected = iter(expected)
     records = list(islice(expected, LARGE))
-    with _refused():
+    with refusing_large_numbers():
         if len(records) < LARGE:
             watch = _watch(ExpectedRecords(records), history, outcomes)
             verdict = judge(records, watch.watched())
@@ -167,14 +164,6 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
         if isinstance(event, Observation) and event.value in outcomes.get(event.offset, ())
     }
     return [record._replace(value=last.get(record.offset, record.value)) for record in expected]
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    try:
-        yield
-    except (OverflowError, struct.error) as error:
-        raise InvalidInput(TOO_LARGE) from error
 
 
 class _Watch(ABC):

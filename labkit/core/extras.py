@@ -41,18 +41,13 @@ def is_installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
-def extra_of(package: str) -> str | None:
-    """Return labkit's extra (optional packages), such as `spark`, that installs this package; None if no extra does."""
-    return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
-
-
 def missing_extra(error: ImportError) -> MissingExtra | None:
     """Return an error that names the extra of labkit to install if an import failed because its package is missing.
 
     Return None for any other failure, such as a broken package, which the traceback should show.
     """
     package = (error.name or "").partition(".")[0]
-    extra = extra_of(package)
+    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
     if not isinstance(error, ModuleNotFoundError) or extra is None or is_installed(package):
         return None
     return MissingExtra(f"{EXTRAS[extra][package]} is not installed: pip install 'labkit[{extra}]'.")

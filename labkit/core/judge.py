@@ -25,8 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 
-from labkit.core.errors import InvalidInput
-from labkit.core.expected import check_planned, out_of_order
+from labkit.core.expected import check_planned, out_of_order, refusing_large_numbers
 from labkit.core.judge_large import judge_large
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.verdict import ANOMALY, LISTS, TEN, Findings, Guarantee, Outcome, Verdict, Witness, conclude, satisfies
@@ -35,8 +34,6 @@ __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "sa
 
 LARGE = 100_000
 """From this number of expected records or events on, `judge_large` takes over; it needs a tenth of the memory."""
-TOO_LARGE = "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
-"""The error message of the judge and of the explanation for a number beyond 64 bits."""
 _INTEGERS = struct.Struct("=qq")
 """Packs two integers, and raises an error for numbers beyond 64 bits, which `judge_large` cannot hold."""
 
@@ -47,7 +44,7 @@ def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -
     If there are `large` or more expected records or events, `judge_large` computes the same result in less memory.
     Raises `InvalidInput` if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
     """
-    try:
+    with refusing_large_numbers():
         expected, events = iter(expected), iter(history.events)
         records = list(islice(expected, large))
         if len(records) >= large:
@@ -58,8 +55,6 @@ def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -
             rest = replace(history, events=chain(first, events))
             return judge_large(records, rest)
         return _judge_small(records, replace(history, events=first))
-    except (OverflowError, struct.error) as error:
-        raise InvalidInput(TOO_LARGE) from error
 
 
 def _judge_small(expected: Sequence[Record], history: History) -> Verdict:

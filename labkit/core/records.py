@@ -4,7 +4,8 @@ A record's identity is its offset in the ordered input. A simulated trace and a 
 `History`, and `labkit.core.judge` reads nothing else.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -19,6 +20,14 @@ class Record(NamedTuple):
     offset: int
     key: str
     value: int
+
+
+def word_counts(words: Iterable[str]) -> Iterator[Record]:
+    """Yield the records that a word count should write for these words: each word with its count so far."""
+    counts: Counter[str] = Counter()
+    for offset, word in enumerate(words):
+        counts[word] += 1
+        yield Record(offset, word, counts[word])
 
 
 class Visibility(StrEnum):

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.core.records import Observation, PlannedBatch, Record
+from labkit.core.records import Observation, PlannedBatch, Record, word_counts
 from labkit.host.logs import read_log, read_text
 from labkit.spark.outside import first_prices
 
@@ -62,10 +62,7 @@ class RunningCounts(Count):
         return sum(1 for _ in read_log(self.path))
 
     def expected(self) -> Iterator[Record]:
-        counts: Counter[str] = Counter()
-        for offset, word in enumerate(read_log(self.path)):
-            counts[word] += 1
-            yield Record(offset, word, counts[word])
+        return word_counts(read_log(self.path))
 
 
 class Ones(RunningCounts):

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from labkit.core.errors import InvalidInput
@@ -58,13 +59,11 @@ def play(model: Model[Any], steps: str) -> Replay:
     return walk
 
 
-def first_of(enabled: list[Action]) -> Action:
-    """Return the first of these actions; by default, `go_on` picks the next action with this function."""
-    return enabled[0]
+def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
+    """Continue a run until only faults can happen, and return the run.
 
-
-def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Continue a run with actions that `choose` picks, until nothing but faults can happen, and return the run."""
+    `choose` picks the next action from the enabled ones; by default it picks the first.
+    """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk

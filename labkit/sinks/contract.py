@@ -123,15 +123,11 @@ class DeferredSink(Sink[StoreT]):
         if first is None:
             return None
         transaction = self.begin(handle)
-        for row in self.announced(chain([first], rows), handle.batch):
+        for row in announce_first_write(chain([first], rows), self.reach, handle.batch):
             transaction.write(row)
         self.reach(FailPoint.BEFORE_PRE_COMMIT, handle.batch)
         transaction.prepare()
         return Vote(handle)
-
-    def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
-        """Yield the rows, and call `reach` for the failpoint `MID_WRITE` after the caller has written the first row."""
-        return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
         """Yield the first half of the items, then the second; call `reach` for the failpoint `MID_COMMIT` in between.

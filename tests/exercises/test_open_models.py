@@ -86,8 +86,8 @@ def test_a_pipeline_closed_by_the_right_rule_shows_what_the_pipeline_shows(exerc
     """The words are such that the pipeline's order, partition by partition, is that of the offsets."""
     closed = Run(make(open_model, given), asker(exercise), "steps")
     real = make(model, {"strategy": "wal", "order": "engine", **given} if exercise == "06-wal" else given)
-    seen = {state.state.store.seen for state in reachable(closed) if not closed.actions(state)}
-    assert seen == {state.store.seen for state in reachable(real) if not real.actions(state)}
+    seen = {state.state.seen for state in reachable(closed) if not closed.actions(state)}
+    assert seen == {state.seen for state in reachable(real) if not real.actions(state)}
 
 
 def test_a_search_that_got_the_same_answers_is_not_made_again():

@@ -200,7 +200,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
     model, state = walked.model, walked.state
     assert is_over(model.settings, state)
     assert model.settings.totals(sum(operator.state for operator in state.operators[:-1])) == counts
-    assert Ends(model.settings).verdict(state.visible).guarantee is guarantee
+    assert Ends(model.settings).verdict(state).guarantee is guarantee
     assert {claim.name for claim in model.properties() if is_violated(claim, walked)} == broken
 
 

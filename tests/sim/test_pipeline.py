@@ -58,10 +58,10 @@ def test_a_second_interpreter_forgets_the_same(strategy: str, order: str):
 
 def told(state: State) -> dict:
     """A state in the words of the plain interpreter, which knows no second attempt at a task: here is none."""
-    assert not any(each.handle.attempt for each in state.store.transactions)
-    query, driver, store = state.query, state.query.driver, state.store
+    assert not any(each.handle.attempt for each in state.transactions)
+    query, driver = state.query, state.query.driver
     transactions = {status: {} for status in Status}
-    for each in store.transactions:
+    for each in state.transactions:
         transactions[each.status][each.handle[1:4]] = list(each.rows)
     return {
         "planned": list(query.ends),
@@ -75,9 +75,9 @@ def told(state: State) -> dict:
         "left": [told_task(task) for task in driver.todo],
         "told": [told_task(task) for task in driver.settling],
         "notice": driver.notice,
-        "seen": [("crash", row.incarnation) if row.offset < 0 else tuple(row[:3]) for row in store.seen],
+        "seen": [("crash", row.incarnation) if row.offset < 0 else tuple(row[:3]) for row in state.seen],
         **{status.value: transactions[status] for status in Status},
-        "markers": [batch for _, batch in store.markers],
+        "markers": [batch for _, batch in state.markers],
         "crashes": state.faults.crashes,
         "lost": state.faults.lost_notices,
     }
@@ -166,7 +166,7 @@ def test_a_socket_gives_every_record_once():
     """After a crash the batch that was planned is empty, also in a fresh checkpoint folder; the next one is not."""
     model = build(source="socket", strategy="append", words="hello-world-hello", records_per_batch=1, deletions=1)
     for state in reachable(model):
-        written = [row.offset for row in state.store.seen if row.offset >= 0]
+        written = [row.offset for row in state.seen if row.offset >= 0]
         assert written == sorted(set(written)), "no record is ever written twice, and none out of order"
     again = [str(action) for action in trace_of("forgetful_source").actions]
     assert again.index("crash") < again.index("plan_nothing(0)")

@@ -40,8 +40,8 @@ def test_every_scenario_with_a_reader_is_told_as_the_judge_judges_it(name: str) 
 
 def test_a_jump_back_is_wrong_from_the_older_value_to_the_newest() -> None:
     walk = walk_of("pipeline.jump_back")
-    seen = [len(state.store.seen) for state in walk.walk.states]
-    rows = [row.offset for row in walk.state.store.seen]
+    seen = [len(state.seen) for state in walk.walk.states]
+    rows = [row.offset for row in walk.state.seen]
     back = rows.index(0, rows.index(-1))  # behind the crash, which is an entry of its own
     newest = rows.index(2, back)
     steps = [next(n for n, size in enumerate(seen) if size > at) for at in (back, newest)]

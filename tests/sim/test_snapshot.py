@@ -21,10 +21,10 @@ from labkit.sim.models.snapshot.state import (
     State,
     beginning,
     money,
-    numbers,
     orphans_and_missing,
 )
 from labkit.sim.trace import make, replay
+from labkit.sim.wording import members
 
 trace_of = BLUEPRINT.trace_of
 
@@ -81,7 +81,7 @@ def told_process(process: Process, ends: tuple) -> dict:
     return {
         "account": told_account(process.account, ends),
         "recorded": told_account(process.copy, ends),
-        "waits_for": {which + 1 for which in numbers(process.awaited)},
+        "waits_for": {which + 1 for which in members(process.awaited)},
         "saved": transfers(process.in_flight, ends),
         "part": process.part and told_part(process.part, ends),
         "paused": process.paused,
@@ -113,7 +113,7 @@ def transfer(number: int, ends: tuple) -> tuple:
 
 
 def transfers(bits: int, ends: tuple) -> set:
-    return {transfer(number, ends) for number in numbers(bits)}
+    return {transfer(number, ends) for number in members(bits)}
 
 
 SMALL = [

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from labkit.core.strategies import Op
 from labkit.sim.blueprint import Blueprint, play
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import PARAMETERS, Place, State, Task, driven
@@ -106,7 +106,7 @@ class OpenConfirmation(Pipeline):
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in names]
-        return (*properties, Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed))
+        return (*properties, unless("confirmed", Mood.ALWAYS, sentence, _unconfirmed))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "write_out": Rule(_write_out, "The logged row of offset {which} is written out and visible."),
@@ -117,12 +117,10 @@ class OpenConfirmation(Pipeline):
     }
 
 
-def _is_confirmed(state: State) -> bool:
-    return state.query.decided <= max(state.query.confirmed, default=-1)  # older confirmations are deleted
-
-
 def _unconfirmed(state: State) -> str:
     batch = state.query.decided
+    if batch <= max(state.query.confirmed, default=-1):  # older confirmations are deleted
+        return ""
     return f"batch {batch} is not confirmed, and commits/{batch} is written: nothing says that its rows are out."
 
 

@@ -14,6 +14,7 @@ from labkit.sim.models.delivery.state import PARAMETERS, Ids, Output, Process, S
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values, Whole
 from labkit.sim.rules import Rule
+from labkit.sim.wording import members
 
 RECEIVER: Final = 1
 
@@ -56,7 +57,7 @@ class OpenDeduplication(Delivery):
             return None
         process = after.processes[RECEIVER]
         assert process.held is not None
-        return process.held.name, _listed(process.ids), _listed(process.memory)
+        return process.held.name, members(process.ids), members(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """Return the learner's steps as actions, followed by `finish`, which ends the handling of the message.
@@ -120,10 +121,6 @@ class OpenDeduplication(Delivery):
 def _bit(process: Process) -> Ids:
     assert process.held is not None
     return 1 << process.held.name
-
-
-def _listed(ids: Ids) -> list[int]:
-    return [name for name in range(ids.bit_length()) if ids >> name & 1]
 
 
 BLUEPRINT = Blueprint(OpenDeduplication, "Delivery to a receiver whose rule is open.", play)

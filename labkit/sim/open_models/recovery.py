@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labkit.sim.blueprint import Blueprint, play
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models import two_phase_commit
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
 from labkit.sim.models.two_phase_commit.state import Entry, Participant, Phase, State
@@ -52,7 +52,7 @@ class OpenRecovery(TwoPhaseCommit):
     def properties(self) -> Sequence[Property[State]]:
         """Return the properties to check: those of two-phase commit, and that only yes-voters wait after a restart."""
         sentence = "Who has not voted yes need not wait for anybody."
-        return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
+        return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "return_abort": Rule(
@@ -69,25 +69,15 @@ class OpenRecovery(TwoPhaseCommit):
     }
 
 
-def _waits_for_nothing(state: State) -> int:
-    waiting = (
-        which for which, (log, phase) in enumerate(state.participants) if phase is Phase.IN_DOUBT and _is_free(log)
-    )
-    return next(waiting, -1)
-
-
-def _is_free(log: tuple[Entry, ...]) -> bool:
-    return log[-1:] != (Entry.PREPARED,)
-
-
-def _needed(state: State) -> bool:
-    return _waits_for_nothing(state) < 0
-
-
-def _needless(state: State) -> str:
-    which = _waits_for_nothing(state)
-    log = ", ".join(state.participants[which].log) or "empty"
-    return f"participant {which} waits for a decision, although its log ({log}) holds no promise that is still open."
+def _needless_wait(state: State) -> str:
+    for which, (log, phase) in enumerate(state.participants):
+        if phase is Phase.IN_DOUBT and log[-1:] != (Entry.PREPARED,):
+            entries = ", ".join(log) or "empty"
+            return (
+                f"participant {which} waits for a decision, although its log ({entries}) holds no promise that is "
+                "still open."
+            )
+    return ""
 
 
 BLUEPRINT = Blueprint(

@@ -2,8 +2,7 @@
 
 from labkit.sim.model import Action
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.state import PARAMETERS
-from labkit.sim.parameters import settle
+from labkit.sim.trace import replay
 from labkit.sim.walk import Replay, Trace
 from labkit.sim.writes import Write
 
@@ -48,17 +47,9 @@ _FAULTS = {
 """For each fault besides a crash, what happens, in words."""
 
 
-def replayed(trace: Trace) -> Replay:
-    """Return the run of the simulator `orders` that this trace records."""
-    walk = Replay(Orders(settle(Orders.name, PARAMETERS, trace.parameters)))
-    for action in trace.actions:
-        walk.forward(action)
-    return walk
-
-
 def killing(claim: str, trace: Trace) -> str:
     """Return a sentence that says when the process dies in this run, and how that violates the claim."""
-    walk = replayed(trace)
+    walk = replay(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]
     if not deaths and not faults:

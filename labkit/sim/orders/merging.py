@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
-from labkit.sim.orders.outcomes import CLAIMS, OrderResult, find
+from labkit.sim.orders.outcomes import CLAIMS, find
 from labkit.sim.writes import Design, Output
 
 WORLDS = (World.SAME, World.OTHER)
@@ -38,12 +38,7 @@ class Verdicts(NamedTuple):
 
 def verdicts(design: Design) -> Verdicts:
     """Search a write order twice, with the same and with other rows for a repeated step, and return both results."""
-    return concluded(design, [find(design, world) for world in WORLDS])
-
-
-def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
-    """Combine the results of the two searches of a write order into its `Verdicts`."""
-    results = list(results)
+    results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,
         tuple(each.guarantee for each in results),

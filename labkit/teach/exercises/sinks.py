@@ -15,11 +15,11 @@ from typing import Any
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.judge import Verdict, judge
-from labkit.core.records import History, Observation, Reading, Record
+from labkit.core.records import History, Observation, Reading, Record, word_counts
 from labkit.core.words import sentence
 from labkit.sim.explore import explore
 from labkit.sim.model import Model, Mood, Property
-from labkit.sim.models.pipeline.claims import Judge, expected, is_over
+from labkit.sim.models.pipeline.claims import Judge, is_over
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.models.pipeline.state import State, VisibleRow
@@ -44,7 +44,7 @@ class Table:
     """
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
-        self.ask, self.expected = ask, expected(words)
+        self.ask, self.expected = ask, list(word_counts(words))
         self.verdict = cache(self._verdict)
 
     def row(self, seen: VisibleRow) -> dict[str, Plain]:

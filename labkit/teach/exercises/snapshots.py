@@ -5,7 +5,8 @@ from itertools import product, starmap
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
+from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends
+from labkit.sim.wording import members
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import by, variant
 from labkit.teach.exercises.invariants import Watch
@@ -18,9 +19,9 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
         [
             {
                 "balance": part.account.balance,
-                "sent": list(numbers(part.account.sent)),
-                "received": list(numbers(part.account.received)),
-                "channels": list(numbers(part.channels)),
+                "sent": members(part.account.sent),
+                "received": members(part.account.received),
+                "channels": members(part.channels),
             }
             for part in state.completed
         ],

@@ -119,16 +119,15 @@ _STATUS = {
 
 
 def _store(model: Pipeline, state: State) -> Box:
-    store = state.store
-    rows = [_transaction(model, each) for each in store.transactions]
-    if store.markers:
-        rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in store.markers)))
+    rows = [_transaction(model, each) for each in state.transactions]
+    if state.markers:
+        rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in state.markers)))
     open_transaction = _handed_over(state.query.driver)
     if open_transaction:
         rows.append(
             Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction))
         )
-    doubt = any(each.status is Status.PREPARED for each in store.transactions)
+    doubt = any(each.status is Status.PREPARED for each in state.transactions)
     says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
     if order := model.settings.order.spoken:
         says += f", {order}"

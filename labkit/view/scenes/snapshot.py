@@ -3,7 +3,8 @@
 from labkit.sim.model import Action
 from labkit.sim.models.snapshot.claims import transfer_name
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.state import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
+from labkit.sim.models.snapshot.state import AMOUNT, MARKER, Process, State, Transfers, in_channels, money
+from labkit.sim.wording import members
 from labkit.view.scene import (
     Box,
     Channel,
@@ -56,7 +57,7 @@ def _process(model: Bank, number: int, process: Process) -> Box:
     if copy is not None:
         rows.append(field(process, "copy", "recorded", str(copy.balance)))
         rows.append(
-            field(process, "awaited", "awaits markers of", listed([each + 1 for each in numbers(awaited)], "none"))
+            field(process, "awaited", "awaits markers of", listed([each + 1 for each in members(awaited)], "none"))
         )
         rows.append(field(process, "in_flight", "saved of channels", _names(model, in_flight)))
     if part is not None:
@@ -69,7 +70,7 @@ def _process(model: Bank, number: int, process: Process) -> Box:
 
 
 def _names(model: Bank, transfers: Transfers) -> str:
-    return listed([transfer_name(model.ends, each) for each in numbers(transfers)], "none")
+    return listed([transfer_name(model.ends, each) for each in members(transfers)], "none")
 
 
 def _store(model: Bank, state: State) -> Box:

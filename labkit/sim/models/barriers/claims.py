@@ -9,9 +9,10 @@ background stops until the copy is stored.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from operator import attrgetter
 from typing import NamedTuple
 
-from labkit.core.judge import Outcome, Verdict, judge
+from labkit.core.judge import Outcome
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.model import Mood, Property, unless
 from labkit.sim.models.barriers.operators import is_blocked
@@ -32,6 +33,7 @@ from labkit.sim.models.barriers.state import (
     times,
     total,
 )
+from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed, to_come
 
 
@@ -176,27 +178,26 @@ Reason = Callable[[State], str]
 """A function that returns a sentence on how a state breaks a claim; an empty string if the state does not break it."""
 
 
-class Ends:
+class Ends(StateJudge[State]):
     """Judges the output rows that are visible in a state. Each row is the output of one input record."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__([Record(record, word, 1) for record, word in enumerate(settings.words)], attrgetter("visible"))
         self.settings = settings
-        self.expected = [Record(record, word, 1) for record, word in enumerate(settings.words)]
-        self.verdict = cache(self._verdict)
 
-    def _verdict(self, visible: int) -> Verdict:
-        rows = [Observation(*self.expected[record], 0, 1) for record in records_in(visible)]
-        return judge(self.expected, History([*rows, Reading("end")]))
+    def history(self, state: State) -> History:
+        rows = [Observation(*self.expected[record], 0, 1) for record in records_in(state.visible)]
+        return History([*rows, Reading("end")])
 
     def lost(self, state: State) -> str:
         """Return a sentence that names an output row that is lost; an empty string if none is."""
-        verdict = self.verdict(state.visible)
+        verdict = self.verdict(state)
         missing = verdict.properties["no_loss"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.lost[0])} is lost." if missing else ""
 
     def doubled(self, state: State) -> str:
         """Return a sentence that names an output row that appears more than once; an empty string if there is none."""
-        verdict = self.verdict(state.visible)
+        verdict = self.verdict(state)
         again = verdict.properties["no_duplicate"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.duplicate[0])} has come out more than once." if again else ""
 

@@ -6,13 +6,13 @@ one number, whose octal digit r is the number of times that it contains record r
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.model import Durable, Volatile, Word
+from labkit.sim.model import Durable, Volatile, Word, from_fields
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 BARRIER = 128
@@ -138,10 +138,7 @@ class State(NamedTuple):
     faults: Faults
 
 
-Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
-
-as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
-"""Builds a state from a tuple of its fields, three times as fast as `State(...)`, because a search builds very many."""
+as_state = from_fields(State)
 
 
 def live(at: bytes) -> bytes:

@@ -1,7 +1,8 @@
 """The simulator of a changing table as a stream: a count per key, as an append-only, retract or upsert stream."""
 
+from operator import itemgetter
+
 from labkit.sim.blueprint import Blueprint, go_on, play, scenarios_of
-from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
@@ -11,11 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
     """Take these steps and continue to the end, where the consumer reads each change as soon as it can."""
-    return go_on(play(model, steps), model, _last)
-
-
-def _last(enabled: list[Action]) -> Action:
-    return enabled[-1]
+    return go_on(play(model, steps), model, itemgetter(-1))
 
 
 BLUEPRINT = Blueprint(

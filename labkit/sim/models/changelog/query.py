@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
+from labkit.core.records import word_counts
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.state import Counts, Encoding, Kind, Message, Row, Settings, State, Table, visible
 
@@ -51,12 +52,7 @@ def batch(settings: Settings, records: int) -> Table:
     """
     words = settings.words[:records]
     if settings.encoding is Encoding.APPEND:
-        so_far: Counter[str] = Counter()
-        rows = []
-        for word in words:
-            so_far[word] += 1
-            rows.append(Row(word, so_far[word]))
-        return tuple(sorted(rows))
+        return tuple(sorted(Row(key, value) for _, key, value in word_counts(words)))
     return tuple(sorted(Row(word, count) for word, count in Counter(words).items() if settings.shows(count)))
 
 

@@ -12,10 +12,10 @@ from labkit.sim.walk import Replay
 __all__ = ["BLUEPRINT"]
 
 
-def judge_of(walk: Replay, reader: int = 0) -> Judge:
-    """Return the judge that compares the records that one reader receives with those it should receive."""
+def judge_of(walk: Replay) -> Judge:
+    """Return the judge that compares the records that the first reader receives with those it should receive."""
     assert isinstance(walk.model, KafkaLog)
-    return Judge(walk.model.settings, reader)
+    return Judge(walk.model.settings)
 
 
 def history(walk: Replay) -> History:

@@ -26,6 +26,7 @@ from labkit.sim.models.kafka_log.state import (
     fates,
     last_stable_offset,
 )
+from labkit.sim.wording import members
 
 PREPARED = (Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT)
 """The stages in which the decision is logged, but markers are missing; other requests for the id must wait."""
@@ -135,8 +136,8 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
         (name, partition)
         for name, (stage, _, partitions, _) in enumerate(coordinator.log)
         if stage in PREPARED
-        for partition in range(partitions.bit_length())
-        if partitions >> partition & 1 and (name, partition) not in coordinator.marked
+        for partition in members(partitions)
+        if (name, partition) not in coordinator.marked
     ]
 
 

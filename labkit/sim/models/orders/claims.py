@@ -3,7 +3,8 @@
 `labkit.core.judge` alone counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.sim.model import Property
@@ -83,15 +84,11 @@ def _observed(row: Seen, *, stands: bool) -> Observation:
     return Observation(row.offset, KEY, row.value, row.step, row.life, seen_as)
 
 
-def _view(state: State) -> Hashable:
-    return state.seen
-
-
 class Judge(StateJudge[State]):
     """Judges the rows that readers have seen: lost, duplicated, wrong, or taken back."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(expected(settings.rows), _view)
+        super().__init__(expected(settings.rows), attrgetter("seen"))
         self._settings = settings
 
     def history(self, state: State) -> History:

@@ -4,11 +4,11 @@
 History.
 """
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from labkit.core.failpoints import FailPoint
-from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Visibility, word_counts
 from labkit.core.strategies import Op
 from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.pipeline.effects import TASKS
@@ -28,17 +28,6 @@ from labkit.sim.models.pipeline.state import (
 from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed, to_come
 
-
-def expected(words: Sequence[str]) -> list[Record]:
-    """Return the records that a word count should output: every word of the input with its running count."""
-    counts: Counter[str] = Counter()
-    records = []
-    for offset, word in enumerate(words):
-        counts[word] += 1
-        records.append(Record(offset, word, counts[word]))
-    return records
-
-
 _VISIBILITY = {
     Status.OPEN: Visibility.PRECOMMITTED,
     Status.PREPARED: Visibility.PRECOMMITTED,
@@ -53,15 +42,11 @@ def is_over(state: State) -> bool:
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
-def _view(state: State) -> Hashable:
-    return state.seen, state.transactions, state.query.ends
-
-
 class Judge(StateJudge[State]):
     """Judges the rows that readers of the store have seen: lost, duplicated, aborted, or visible too early."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(expected(settings.words), _view)
+        super().__init__(list(word_counts(settings.words)), attrgetter("seen", "transactions", "query.ends"))
         self._settings = settings
 
     def history(self, state: State) -> History:

@@ -13,7 +13,7 @@ from labkit.core.records import History, Record
 from labkit.core.strategies import Pending, Strategy
 from labkit.sim.blueprint import unasked
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE, Judge, expected
+from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE, Judge
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import PARAMETERS, STORES, State
 from labkit.sim.parameters import settle
@@ -126,16 +126,19 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
     return verdict(crashed(strategy, order, store, points))
 
 
+def _judge(walk: Replay) -> Judge:
+    assert isinstance(walk.model, Pipeline)
+    return Judge(walk.model.settings)
+
+
 def history(walk: Replay) -> History:
     """Return the rows that an outside reader saw in a run, with a complete read at each crash and at the end."""
-    assert isinstance(walk.model, Pipeline)
-    return Judge(walk.model.settings).history(walk.state)
+    return _judge(walk).history(walk.state)
 
 
 def due(walk: Replay) -> Sequence[Record]:
     """Return the records that a reader outside of the pipeline should see in the output of a run."""
-    assert isinstance(walk.model, Pipeline)
-    return expected(walk.model.settings.words)
+    return _judge(walk).expected
 
 
 def tells_when_written(walk: Replay) -> bool:
@@ -149,5 +152,4 @@ def tells_when_written(walk: Replay) -> bool:
 
 def verdict(walk: Replay) -> Verdict:
     """Return the verdict on the output at the end of a run."""
-    assert isinstance(walk.model, Pipeline)
-    return Judge(walk.model.settings).verdict(walk.state)
+    return _judge(walk).verdict(walk.state)

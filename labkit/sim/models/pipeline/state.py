@@ -125,15 +125,6 @@ class VisibleRow(NamedTuple):
     transaction: int = -1
 
 
-class Store(NamedTuple):
-    """The state of the external store, which no crash of a driver changes."""
-
-    seen: tuple[VisibleRow, ...] = ()
-    transactions: tuple[Transaction, ...] = ()
-    markers: tuple[tuple[int, int], ...] = ()
-    """The markers in the store, each as (query, batch)."""
-
-
 class Faults(NamedTuple):
     """How many more crashes and other faults of each kind may happen in a run."""
 
@@ -149,8 +140,8 @@ class Faults(NamedTuple):
 class State(NamedTuple):
     """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still allowed.
 
-    The store consists of three fields (rows, transactions, markers), because a search stores each different value of a
-    field once, and each of the three has fewer values than a field for the whole store would have.
+    No crash of a driver changes the store. It is three fields (rows, transactions, markers), because a search stores
+    each different value of a field once, and one field for the whole store would have more values than all three.
     """
 
     query: Query
@@ -159,13 +150,9 @@ class State(NamedTuple):
     seen: tuple[VisibleRow, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     markers: tuple[tuple[int, int], ...] = ()
+    """The markers in the store, each as (query, batch)."""
     failures: int = 0
     """The number of drivers that have ended with an error."""
-
-    @property
-    def store(self) -> Store:
-        """Return the visible rows, the transactions and the markers as one store."""
-        return Store(self.seen, self.transactions, self.markers)
 
 
 class Outside(NamedTuple):

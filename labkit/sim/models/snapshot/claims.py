@@ -21,11 +21,10 @@ from labkit.sim.models.snapshot.state import (
     Transfers,
     in_channels,
     money,
-    numbers,
     orphans_and_missing,
 )
 from labkit.sim.parameters import Values
-from labkit.sim.wording import listed, to_come
+from labkit.sim.wording import listed, members, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
@@ -102,7 +101,7 @@ class Sentences:
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 
     def _first(self, transfers: int) -> tuple[str, Ends]:
-        transfer = next(numbers(transfers))
+        transfer = members(transfers)[0]
         return transfer_name(self._ends, transfer), self._ends[transfer // PER_CHANNEL]
 
 
@@ -148,7 +147,7 @@ def _ended(state: State) -> bool:
 def _waits(state: State) -> str:
     for number, process in enumerate(state.processes, start=1):
         if process.copy is not None:
-            return f"process {number} waits for ever for a marker of process {next(numbers(process.awaited)) + 1}."
+            return f"process {number} waits for ever for a marker of process {members(process.awaited)[0] + 1}."
         if process.paused:
             return f"process {number} is paused for ever."
     return "a snapshot is half-done for ever."
@@ -221,7 +220,7 @@ def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
     part, account, copy, awaited, in_flight, paused = process
     sentence = f"process {number} " + ("down" if account is None else _account(ends, account)) + ", paused" * paused
     if copy is not None:
-        waits = listed((str(each + 1) for each in numbers(awaited)), ", ")
+        waits = listed((str(each + 1) for each in members(awaited)), ", ")
         sentence += f", recorded {_account(ends, copy)}{_if_any(ends, ', saved', in_flight)}, awaits {waits}"
     if part is not None:
         sentence += f", stored {_account(ends, part.account)}{_if_any(ends, ', channels', part.channels)}"
@@ -234,7 +233,7 @@ def _account(ends: Sequence[Ends], account: Account) -> str:
 
 
 def _if_any(ends: Sequence[Ends], before: str, transfers: Transfers) -> str:
-    return f"{before} {listed(transfer_name(ends, each) for each in numbers(transfers))}" if transfers else ""
+    return f"{before} {listed(transfer_name(ends, each) for each in members(transfers))}" if transfers else ""
 
 
 def _message(ends: Sequence[Ends], message: int) -> str:

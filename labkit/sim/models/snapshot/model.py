@@ -30,10 +30,10 @@ from labkit.sim.models.snapshot.state import (
     beginning,
     ends,
     in_channels,
-    numbers,
 )
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.wording import members
 
 _BELONGS_TO = {"forget_channels": MARKERS, "late_markers": MARKERS, "forget_pause": STOP, "forget_drain": STOP}
 """The algorithm that each omitted rule belongs to."""
@@ -268,7 +268,7 @@ class Bank(Guards):
     def _filled(self, within: int) -> tuple[Channel, ...]:
         every = (1 << PER_CHANNEL) - 1
         return tuple(
-            tuple(number * PER_CHANNEL + each for each in numbers(within >> number * PER_CHANNEL & every))
+            tuple(number * PER_CHANNEL + each for each in members(within >> number * PER_CHANNEL & every))
             for number in range(len(self.ends))
         )
 

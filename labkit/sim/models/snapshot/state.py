@@ -1,6 +1,5 @@
 """The parameters and states of the simulator `snapshot`: accounts, processes, channels, and parts of snapshots."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from labkit.sim.model import Durable, Volatile
@@ -122,11 +121,6 @@ def ends(processes: int) -> tuple[Ends, ...]:
 def beginning(processes: int) -> Snapshot:
     """Return the initial state as a snapshot, which a restore loads if none was completed."""
     return (Part(Account(START)),) * processes
-
-
-def numbers(bits: int) -> Iterator[int]:
-    """Yield the numbers in a bit set, in order."""
-    return (number for number in range(bits.bit_length()) if bits >> number & 1)
 
 
 def in_channels(snapshot: Snapshot) -> Transfers:

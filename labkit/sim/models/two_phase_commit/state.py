@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.sim.model import Durable, Mood, Property, Volatile, Word
+from labkit.sim.model import Durable, Mood, Property, Volatile, Word, unless
 from labkit.sim.parameters import Choice, Parameter, Switch, Whole
 from labkit.sim.wording import listed, members
 
@@ -126,13 +126,10 @@ def outcome(participant: Participant) -> Entry | None:
     return log[-1] if log and log[-1] is not Entry.PREPARED else None
 
 
-def _atomic(state: State) -> bool:
-    outcomes = {outcome(participant) for participant in state.participants}
-    return not (Entry.COMMIT in outcomes and (Entry.ABORT in outcomes or Entry.ALONE in outcomes))
-
-
 def _torn(state: State) -> str:
     outcomes = [outcome(participant) for participant in state.participants]
+    if Entry.COMMIT not in outcomes or not (Entry.ABORT in outcomes or Entry.ALONE in outcomes):
+        return ""
     aborted = next(which for which, entry in enumerate(outcomes) if entry in (Entry.ABORT, Entry.ALONE))
     how = "has aborted alone" if outcomes[aborted] is Entry.ALONE else "has aborted"
     return (
@@ -141,69 +138,51 @@ def _torn(state: State) -> str:
     )
 
 
-def _final(state: State) -> bool:
-    return _sent_is_kept(state) and all(len(participant.log) < 3 for participant in state.participants)
-
-
-def _sent_is_kept(state: State) -> bool:
-    announced, phase = state.announced, state.coordinator.phase
-    return announced is Phase.WORKING or phase in (announced, Phase.DOWN) or _will_say(phase) is announced
-
-
-def _will_say(phase: Phase) -> Phase | None:
-    return Phase.COMMITTED if phase in (Phase.DECIDED, Phase.FORGOTTEN) else None
-
-
 def _changed(state: State) -> str:
-    if not _sent_is_kept(state):
-        return f"the coordinator had sent that all are {state.announced}, and now believes {state.coordinator.phase}."
-    which = next(which for which, participant in enumerate(state.participants) if len(participant.log) > 2)
-    return f"participant {which} has changed its outcome: its log is {', '.join(state.participants[which].log)}."
-
-
-def _promise_kept(state: State) -> bool:
-    return _breaker(state) < 0
-
-
-def _breaker(state: State) -> int:
-    if not state.promised or state.announced is Phase.ABORTED:
-        return -1
+    announced, phase = state.announced, state.coordinator.phase
+    will_say = Phase.COMMITTED if phase in (Phase.DECIDED, Phase.FORGOTTEN) else phase
+    if announced is not Phase.WORKING and phase is not Phase.DOWN and will_say is not announced:
+        return f"the coordinator had sent that all are {announced}, and now believes {phase}."
     for which, participant in enumerate(state.participants):
-        if state.promised >> which & 1 and outcome(participant) in (Entry.ABORT, Entry.ALONE):
-            return which
-    return -1
+        if len(participant.log) > 2:
+            return f"participant {which} has changed its outcome: its log is {', '.join(participant.log)}."
+    return ""
 
 
 def _broke_promise(state: State) -> str:
-    which = _breaker(state)
-    return f"participant {which} had voted yes and has aborted, although nobody had decided to abort."
+    if not state.promised or state.announced is Phase.ABORTED:
+        return ""
+    for which, participant in enumerate(state.participants):
+        if state.promised >> which & 1 and outcome(participant) in (Entry.ABORT, Entry.ALONE):
+            return f"participant {which} had voted yes and has aborted, although nobody had decided to abort."
+    return ""
 
 
 def _all(phase: Phase, state: State) -> bool:
     return all(participant.phase is phase for participant in state.participants)
 
 
-def _nobody_waits(state: State) -> bool:
-    return not any(map(holds_locks, state.participants))
-
-
 def _waiting(state: State) -> str:
-    which = next(which for which, participant in enumerate(state.participants) if holds_locks(participant))
-    log = ", ".join(state.participants[which].log) or "empty"
-    coordinator = state.coordinator.phase
-    return f"participant {which} holds its locks for ever: its log is {log}, and the coordinator is {coordinator}."
+    for which, participant in enumerate(state.participants):
+        if holds_locks(participant):
+            log = ", ".join(participant.log) or "empty"
+            return (
+                f"participant {which} holds its locks for ever: its log is {log}, and the coordinator is "
+                f"{state.coordinator.phase}."
+            )
+    return ""
 
 
 def claims() -> Sequence[Property[State]]:
     """Return the properties to check: commitment is atomic, both outcomes are possible, no participant is stuck."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
-        Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
-        Property("final", always, "No decision that was sent or logged is changed.", _final, _changed),
-        Property("promise", always, "Who voted yes aborts only if that was decided.", _promise_kept, _broke_promise),
+        unless("atomic", always, "No participant commits while another aborts.", _torn),
+        unless("final", always, "No decision that was sent or logged is changed.", _changed),
+        unless("promise", always, "Who voted yes aborts only if that was decided.", _broke_promise),
         Property("all_commit", sometimes, "All have committed.", lambda state: _all(Phase.COMMITTED, state), text),
         Property("all_abort", sometimes, "All have aborted.", lambda state: _all(Phase.ABORTED, state), text),
-        Property("nobody_blocked", Mood.EVENTUALLY, "In the end nobody holds a lock.", _nobody_waits, _waiting),
+        unless("nobody_blocked", Mood.EVENTUALLY, "In the end nobody holds a lock.", _waiting),
     )
 
 
