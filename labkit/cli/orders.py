@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from labkit.teach.orders import Order
 
 _UNKNOWN = 2
-"""The exit code for a record with an effect whose kind of write (plan, output, ...) is unknown."""
+"""The exit code if labkit does not know what one of the pipeline's recorded effects is (plan, output, ...)."""
 
 
 @dataclass(frozen=True)

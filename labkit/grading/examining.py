@@ -60,7 +60,7 @@ class Examination:
     without: set[int] = field(default_factory=set)
     """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
-    """Constants that the sandbox has already returned; they are judged on Spark after the last sandbox has ended."""
+    """By exercise, a constant that the sandbox has returned and that is judged on Spark after the last sandbox."""
     replies: dict[str, Mapping[bytes, bytes]] = field(default_factory=dict)
     """By exercise, the replies of each function that earned points; a second run must give the same replies."""
     deadline: float = 0.0

@@ -207,7 +207,7 @@ class Wanted(NamedTuple):
     exercise: str
     """The name of the exercise, or of a notebook for all its exercises."""
     most: float | None
-    """The points of the exercise; None for a notebook."""
+    """The largest number of points for the exercise; None for a whole notebook."""
     answers: str = ""
     """The result of `answer_to` if a regrade request waits; otherwise empty."""
 

@@ -38,7 +38,7 @@ class Patience:
     item_seconds: float = 30.0
     """The seconds for all questions of an exercise together, not counting the judge's own time."""
     search_seconds: float = 600.0
-    """The seconds from the first question to the last, judge included: some answers cause an endless search."""
+    """The seconds from the first question to the last, also for the judge, whose search some answers make endless."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -198,7 +198,7 @@ class Order(Options):
 
     @property
     def limits(self) -> Limits:
-        """The limits of size and time of one submission."""
+        """The limits on the size and the running time of one submission."""
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:

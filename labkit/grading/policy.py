@@ -13,7 +13,7 @@ from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
 
 NONE = "none"
-"""The option value that removes the value remembered from an earlier batch."""
+"""The value of an option that removes the value which an earlier command has stored."""
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:

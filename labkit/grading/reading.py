@@ -37,7 +37,7 @@ class _Cell(msgspec.Struct):
     cell_type: str = ""
     source: str | list[str] = ""
     input: str | list[str] = ""
-    """The source of a code cell in format 3."""
+    """The source of a code cell in version 3 of the notebook format."""
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
 

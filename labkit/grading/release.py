@@ -77,7 +77,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with name and labkit's version in its metadata, and with the given solutions."""
+    """Return a notebook's JSON with its name and labkit's version as metadata, and with `solutions` in their cells."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -142,7 +142,7 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text for the search for solutions; of a notebook only its cells, because JSON escapes quotes."""
+    """Return the text to search for solutions: a whole file, or the cells of a notebook, whose quotes JSON escapes."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

@@ -58,7 +58,7 @@ class Rules:
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """For each platform, the title of the existing column for these points."""
+    """By platform, the title of a column that exists there and shall get these points."""
     title: str = ""
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""

@@ -61,9 +61,9 @@ class Submission:
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
     settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By doubt, the notebooks whose points by hand settle it; an empty name if the file could be any of them."""
+    """By doubt, the notebooks that settle it once a person gives them points; an empty name stands for any notebook."""
     requests: tuple[Request, ...] = field(default=())
-    """The student's regrade requests, with the first of the student's notebooks."""
+    """The student's regrade requests; only the first of the student's submissions has them."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files that may contain an answer which labkit cannot read (PDFs).
+    """Return questions for the instructor about files, such as a PDF, that may be an answer which labkit cannot read.
 
     The keys are the notebooks that the file names state, or "" for none. A plain text may be an answer only if the
     graded notebooks contain none (`is_empty`).

@@ -1,4 +1,4 @@
-"""Defines the messages between the process of a grading batch and its worker processes: plain values over a socket."""
+"""Defines the messages between the main process of `labkit grade` and its workers: plain values over a socket."""
 
 from pathlib import Path
 from typing import TypeVar

@@ -12,7 +12,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 """The head of a hunk (changed section) in a diff: the first new line, and the number of new lines (1 if left out)."""
 
 EVERY_LINE = range(1, 1 << 31)
-"""The changed lines of an untracked file: all of them."""
+"""The line numbers of a file that git does not track, in which every line counts as changed."""
 
 
 @dataclass(frozen=True)

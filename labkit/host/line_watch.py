@@ -91,10 +91,10 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer the program's requests until its session is empty, or `decide` or `tick` answers KILL.
+        """Answer the program's requests until no process of its session is left, or `decide` or `tick` answers KILL.
 
-        `linger` is how many seconds its other processes may outlive it. Return the line before which `decide`
-        answered KILL, otherwise None.
+        The session's other processes may outlive the program by `linger` seconds. Return the line before which
+        `decide` answered KILL, otherwise None.
         """
         tick_at, end_at = 0.0, math.inf
         while True:

@@ -115,7 +115,7 @@ class _Ticket:
             os.unlink(self._name, dir_fd=self._queue)
 
     def take(self) -> int:
-        """Start the run if the limit allows and return 0; otherwise return the number of runs that must end first."""
+        """Start the run if LABKIT_TURNS allows it, and return 0; else return how many other runs must end first."""
         with self._gate():
             names = os.listdir(self._queue)  # noqa: PTH208  # of a folder that is only known by its descriptor
             ahead = sum(self._is_alive(name) for name in names if name < self._name)

@@ -179,7 +179,7 @@ class Supervisor:
 
 
 def _received() -> Launch | None:
-    """Return what the runner sends first on standard input, or None if the runner died before it had sent all."""
+    """Return the runner's first message on standard input, or None if the runner died before it had sent all of it."""
     line = b""
     # Byte by byte, so that the orders that follow stay in the pipe.
     while not line.endswith(b"\n"):
