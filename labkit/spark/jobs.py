@@ -28,7 +28,6 @@ class RunningCount(StatefulProcessor):
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state variable with the count of a word."""
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:

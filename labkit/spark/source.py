@@ -32,11 +32,9 @@ class LogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `readStream.format`."""
         return "labkit_log"
 
     def schema(self) -> str:
-        """Return the columns of the rows as Spark DDL."""
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
@@ -73,14 +71,12 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = 0
 
     def initialOffset(self) -> dict[str, int]:
-        """Return the offset at which a new query begins, in Spark's form: line 0."""
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Do nothing, because the file does not grow during a run."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the largest number of records in a batch, from the option `records_per_batch`."""
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
@@ -148,11 +144,9 @@ class TextSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `readStream.format`."""
         return "labkit_text"
 
     def schema(self) -> str:
-        """Return the columns of the rows as Spark DDL."""
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":

@@ -282,7 +282,6 @@ class FilesStore:
                 self._path(handle, suffix).unlink(missing_ok=True)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         with durable.explained(self.folder):
             return sorted(handle for handle in self._unfinished() if handle.query == query)
 

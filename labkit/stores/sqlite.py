@@ -192,7 +192,6 @@ class SQLiteStore:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
 
     @contextmanager
@@ -249,7 +248,6 @@ class SQLiteStore:
                 connection.execute(statement, [str(handle)])
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         handles = [Handle.parse(name) for (name,) in self._read(_UNFINISHED)]
         return sorted(handle for handle in handles if handle.query == query)
 

@@ -57,7 +57,6 @@ class Grid(Shown):
         return columns(lines) + note
 
     def html(self) -> str:
-        """Return the grid as HTML that needs no other file."""
         head = joined(tag("th", column, scope="col") for column in self.columns)
         width, body = str(len(self.columns) + 1), []
         for block in self.blocks:

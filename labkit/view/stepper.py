@@ -83,7 +83,6 @@ class Player(Shown):
         return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
-        """Return the run as HTML to step through, which needs no other file."""
         return _page(self.to_json(), _fallback(self.story, self.at))
 
     def __str__(self) -> str:
@@ -110,7 +109,6 @@ class Pair(Shown):
         return f"The first difference is in step {at}. Left: {left} Right: {right}"
 
     def html(self) -> str:
-        """Return both runs as HTML to step through, which needs no other file."""
         pair = [to_page(player.story, self.differs_at) for player in (self.left, self.right)]
         return _page({"pair": pair, "said": self.sentence}, _fallback(self.left.story) + _fallback(self.right.story))
 

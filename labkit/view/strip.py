@@ -53,7 +53,6 @@ class Strip(Shown):
         return notes
 
     def html(self) -> str:
-        """Return the picture as HTML in a frame."""
         return framed(self.fragment(), label=self.title)
 
     def fragment(self) -> Html:

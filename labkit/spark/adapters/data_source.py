@@ -91,7 +91,6 @@ class LabkitSink(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `writeStream.format`."""
         return "labkit"
 
     def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":

@@ -42,7 +42,6 @@ class InputTopic:
 
     @property
     def name(self) -> str:
-        """The topic's name."""
         return self._topic.name()
 
     @property

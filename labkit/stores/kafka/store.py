@@ -124,7 +124,6 @@ class KafkaStore:
                 future.get(timeout=1)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
@@ -219,11 +218,6 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
-
-        Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
-        Raises `JobFailed` if a driver with a greater number has called this before.
-        """
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:

@@ -101,7 +101,6 @@ class PostgresStore:
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
 
     @contextmanager
@@ -175,7 +174,6 @@ class PostgresStore:
                 prepared.drop(connection, self.schema, handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         if not self._is_there():
             return []
         with self._pool.using() as connection:
