@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _POLL = 0.02
 _WARM_UPS = 2
-"""The scratch queries of a standby driver: the second compiles more of the JVM's code and saves a sixth of a run."""
+"""The number of trial queries of a standby driver; the second compiles more of the JVM's code and makes runs faster."""
 
 Stop = Parked | Ended
 """The event of a query that stopped without an error: parked at its failpoint, or at its end."""

@@ -17,7 +17,7 @@ class Socket(Struct, frozen=True):
 
     port: int
     lines: int
-    """The number of lines that it sends to this driver."""
+    """The number of lines that the server sends to this driver."""
 
 
 class QueryTask(Struct, frozen=True):
@@ -29,7 +29,7 @@ class QueryTask(Struct, frozen=True):
     driver: int
     """The number of the driver among the drivers of this run, from 1."""
     scenario: dict[str, Any]
-    """The scenario in the form of `Scenario.to_json`."""
+    """The options of the run, in the form of `Scenario.to_json`."""
     armed: dict[str, Any] | None
     """The failpoint at which to stop, in the form of `Armed.to_json`; None for a driver that runs to the end."""
     socket: Socket | None
@@ -40,7 +40,7 @@ class DriverTask(Struct, frozen=True):
 
     master: str
     profile: str
-    """One of `labkit.spark.session.PROFILES`, or `stock`."""
+    """The name of the Spark settings: one of `labkit.spark.session.PROFILES`, or `stock`."""
     active: int
     """The number of queries that the driver runs at a time."""
     archive: bool

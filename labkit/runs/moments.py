@@ -42,7 +42,7 @@ class Frame:
     planned: Mapping[int, float]
     """The time at which the driver wrote `offsets/N`, by batch."""
     noted: Mapping[int, float]
-    """The time at which `commits/N` was written, by batch; empty if rows may become visible after it."""
+    """The time at which `commits/N` was written, by batch; empty if the sink may make rows visible after that."""
     started: Mapping[int, float] = field(default_factory=dict)
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 

@@ -28,7 +28,7 @@ class Victim(StrEnum):
     DRIVER = "driver"
     """Every process of the driver's session; another driver continues from the checkpoint."""
     EXECUTOR = "executor"
-    """The executor whose task reached the point, with its Python processes; Spark retries the task elsewhere."""
+    """The executor whose task reached the failpoint, with its Python processes; Spark retries the task elsewhere."""
 
 
 def is_local(master: str) -> bool:

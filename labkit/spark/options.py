@@ -26,7 +26,7 @@ JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: the default input of the job `totals`."""
 
 PARTITIONS = 3
-"""The default number of shuffle partitions. With two, Spark's hash would put `hello` and `world` into the same."""
+"""The default number of shuffle partitions. With two, Spark's hash would put `hello` and `world` into the same one."""
 
 MOST_PARTITIONS = 16
 """The largest number of shuffle partitions. A crash in a task needs all tasks at once, each in its own process."""
@@ -76,7 +76,7 @@ class Fault(StrEnum):
     EXPIRE = "expire"
     """The next driver starts only after the server has aborted the open transactions because of their timeout."""
     ADD_PARTITION = "add-partition"
-    """The input topic gets one more partition, for new words; the lines after the crashed batch are written now."""
+    """The input topic gets one more partition, for new words; the lines after the crashed batch come only then."""
     FALSIFY_GROUP = "falsify-group"
     """Somebody sets the consumer group's offsets to the end of the topic, after every second crash to its beginning."""
     EDIT_PRICES = "edit-prices"

@@ -23,7 +23,7 @@ from labkit.host import durable
 from labkit.host.processes.parking import park
 
 PATIENCE = 120.0
-"""Seconds for which a task waits for other tasks of its batch, if an armed failpoint needs the tasks in order."""
+"""Seconds for which a task waits for other tasks of its batch, if a planned crash needs an order of the tasks."""
 
 _SHORTEST, _LONGEST = 0.002, 0.05
 """The shortest and the longest pause between two polls, in seconds."""
@@ -33,11 +33,11 @@ class Reaction(StrEnum):
     """What a process does at its failpoint, after it has written the evidence that it reached the failpoint."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
-    """It waits forever, until the whole driver is killed."""
+    """The process waits forever, until the whole driver is killed."""
     WAIT_FOR_ITS_OWN_DEATH = "executor"
-    """It waits forever, until its executor is killed; the driver continues, and later attempts do not stop here."""
+    """The process waits until its executor is killed; the driver continues, and later attempts do not stop here."""
     STOP = "stop"
-    """It stops itself (SIGSTOP) and continues on SIGCONT; if it was replaced in the meantime, it is then a zombie."""
+    """The process stops itself (SIGSTOP) until SIGCONT; if it was replaced in the meantime, it is then a zombie."""
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _steps(prospect: Prospect) -> str:
 
 
 _FEW = 10_000
-"""Up to this number of schedules the wrong ones are counted for the reader; a percentage of more is easier to read."""
+"""The number of schedules (ways in which a run can go on) above which the reader gets a percentage and no counts."""
 
 
 def _share(prospect: Prospect) -> str:

@@ -46,7 +46,7 @@ class Traffic(StrEnum):
     STEADY = "steady"
     """A record every twentieth of the interval."""
     BURST = "burst"
-    """Three records right after the barrier, then none."""
+    """Three records at the beginning of the interval, then none."""
     LATE = "late"
     """Three records at nine tenths of the interval."""
 

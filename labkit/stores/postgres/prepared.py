@@ -255,7 +255,7 @@ WHERE EXISTS (
 )
 ON CONFLICT (handle) DO UPDATE SET number = excluded.number RETURNING number
 """
-"""Numbers a transaction if it is prepared.
+"""Gives a transaction, if it is prepared, its number in the table `visible`.
 
 Queries the function pg_prepared_xact() and not its view: planning the view's joins would take most of the time.
 """

@@ -85,7 +85,7 @@ SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch
 )
 """`INSERT`, `APPEND` and `UPSERT` send many rows in one statement.
 
-Unlike COPY, it need not wait for an earlier answer.
+Unlike COPY, such a statement can be sent before the answer to an earlier one has arrived.
 """
 
 FENCE = """

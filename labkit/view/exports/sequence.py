@@ -28,7 +28,7 @@ class Dialect(NamedTuple):
     under_way: str
     at_once: str
     escaped: Callable[[str], str]
-    """Returns text in the form in which the tool shows it as it is, whatever it contains."""
+    """Returns a text with its special characters escaped, so that the tool shows the text unchanged."""
     end: Sequence[str] = ()
 
 
