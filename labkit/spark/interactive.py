@@ -52,8 +52,6 @@ class Watching(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Engine:
-    """The JVM that this process has started, and the directory with its temporary files."""
-
     process: "subprocess.Popen[bytes]"
     scratch: Path
 

@@ -278,7 +278,6 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """Return the columns of the boxes at a channel's beginning and end."""
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
 
@@ -300,7 +299,6 @@ def _room(
 def _gutters(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
-    """Return the widths in pixels of the gaps before, between and after the columns of boxes."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():
         target = boxes[channel.target][0]

@@ -26,7 +26,6 @@ class Verdict(NamedTuple):
 
 
 def _drawing(model: str) -> Drawing:
-    """Return the functions that draw a simulator's states and actions."""
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS

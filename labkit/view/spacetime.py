@@ -82,7 +82,6 @@ def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequenc
 
 
 def _changed(before: Scene, after: Scene) -> Iterable[str]:
-    """Return the ids of the boxes whose state differs between two pictures."""
     old, new = (
         {box.id: (tuple(row for row in box.rows if row.kind is not Kind.PLAIN), box.marks) for box in scene.boxes}
         for scene in (before, after)

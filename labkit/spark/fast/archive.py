@@ -105,7 +105,6 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 
 def _check(java: Java, unfinished: Path) -> None:
-    """Raise `ServiceUnavailable` if a JVM does not start with the new archive."""
     strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
     command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

@@ -95,7 +95,6 @@ class InputTopic:
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
     def close(self) -> None:
-        """Close the connection to the broker."""
         self._topic.close()
 
     def destroy(self) -> None:

@@ -218,7 +218,6 @@ class Coordinators:
             """The public admin client of kafka-python that sends the requests."""
 
     def close(self) -> None:
-        """Close the connection to the cluster."""
         self.admin.close()
 
     def longest_timeout(self) -> float | None:

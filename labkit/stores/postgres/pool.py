@@ -166,7 +166,6 @@ class Keeper:
                 self._kept.pop(0)[1].connection.close()
 
     def close(self) -> None:
-        """Close all idle connections."""
         with self._lock:
             while self._kept:
                 self._kept.pop()[1].connection.close()
