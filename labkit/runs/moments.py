@@ -57,8 +57,7 @@ class Frame:
 
     def _between(self, place: int, row: Observation) -> Span | None:
         kills = [(rows, at) for rows, at in self.kills if at is not None]
-        before = [self.begun, self.planned.get(row.batch)]
-        before.append(self.started.get(row.incarnation))
+        before = [self.begun, self.planned.get(row.batch), self.started.get(row.incarnation)]
         before += [at for rows, at in kills if place >= rows]
         after = [self.ended, self.noted.get(row.batch, self.ended)]
         after += [at for rows, at in kills if place < rows]

@@ -69,9 +69,8 @@ def _wrong(record: RunRecord) -> list[Html]:
 
 
 def _title(record: RunRecord) -> str:
-    scenario = record.scenario
-    order = f", {scenario.order.spoken}" if scenario.order.spoken else ""
-    return f"{scenario.strategy} on {scenario.store}{order}, {_killed(record)}"
+    planned = " and ".join(str(crash) for crash in record.scenario.crashes)
+    return f"{record.scenario.label}, {f'killed at {planned}' if planned else 'not killed'}"
 
 
 def _reason(record: RunRecord) -> str:
@@ -81,11 +80,6 @@ def _reason(record: RunRecord) -> str:
         if came_so:
             return expected.reason
     return sentence(verdict_parts.why(record.verdict))
-
-
-def _killed(record: RunRecord) -> str:
-    planned = " and ".join(str(crash) for crash in record.scenario.crashes)
-    return f"killed at {planned}" if planned else "not killed"
 
 
 class Row(NamedTuple):

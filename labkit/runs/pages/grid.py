@@ -197,8 +197,7 @@ def of_runs(base: Path) -> VerdictGrid:
         raise InvalidInput(
             f"{base}: the folder contains no run with a verdict; name a folder that `labkit matrix` has filled."
         )
-    order = {cell: place for place, cell in enumerate(sorted(by_cell, key=_place))}
-    squares = sorted(by_cell.values(), key=lambda square: order[square.cell])
+    squares = [by_cell[cell] for cell in sorted(by_cell, key=_place)]
     return VerdictGrid(squares, "Every cell is a real run; click it to open its report.", base)
 
 
@@ -214,11 +213,8 @@ def _real(path: Path) -> Iterator[Square]:
             return
         point = FailPoint(crashes[0]["point"])
         cell = Cell(scenario["store"], Strategy(scenario["sink"]), Order(scenario["order"]), point)
-        guarantee, jumped, because = (
-            Guarantee(verdict["guarantee"]).value,
-            bool(verdict["regression"]),
-            str(verdict["because"]),
-        )
+        guarantee, jumped = Guarantee(verdict["guarantee"]).value, bool(verdict["regression"])
+        because = str(verdict["because"])
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
             f"{path}: the file is damaged ({error!r}); delete the run's folder, or repeat the run."
