@@ -21,7 +21,16 @@ from labkit.teach.exercises.fence import alike_as_floats
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
-from labkit.teach.exercises.releases import SINKS, common_cases, many_columns, places, queries, with_every_sink
+from labkit.teach.exercises.releases import (
+    SINKS,
+    Changes,
+    changes_to,
+    common_cases,
+    many_columns,
+    places,
+    queries,
+    with_every_sink,
+)
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
 from labkit.teach.exercises.sinks import COMPOSED
 
@@ -506,24 +515,19 @@ def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
     pair = tuple((f"{name}{COMPOSED[1]}", f"struct<a:{kind},b:bigint>") for kind in ("int", "string"))
     alike = {**base, "checkpoint": f"{name}1 ", "table": f"{name}2 ", "filter": f"amount = {name}"}
     alike |= {"keys": pair[:1], "values": ((f"{name}3 ", "decimal(10,2)", True),)}
-    changes: list[Parameters] = [
+    changes: list[Changes] = [
         {},
-        *_each("checkpoint", f"{name}3 "),
-        *_each("table", f"{name}3 "),
-        *_each("filter", f"amount = {name}a", f"amount = {name.lower()}"),
-        *_each("keys", pair[1:], ((f"{name}4", pair[0][1]),)),
-        *_each(
+        *changes_to("checkpoint", f"{name}3 "),
+        *changes_to("table", f"{name}3 "),
+        *changes_to("filter", f"amount = {name}a", f"amount = {name.lower()}"),
+        *changes_to("keys", pair[1:], ((f"{name}4", pair[0][1]),)),
+        *changes_to(
             "values",
             *(((f"{name}{place} ", kind, True),) for place, kind in ((3, "decimal(12,2)"), (4, "decimal(10,2)"))),
         ),
     ]
     cases = [(change, sink, late) for change in changes for sink in SINKS for late in (False, True)]
     yield v("long names", old=alike, cases=tuple(cases))
-
-
-def _each(part: str, *values: object) -> list[Parameters]:
-    """Return one change of a version for each value of this part."""
-    return [{part: value} for value in values]
 
 
 def _messages(c: Chance) -> Iterator[Variant]:

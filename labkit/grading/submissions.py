@@ -17,7 +17,7 @@ from labkit.grading.reading import NotANotebook, Notebook, may_be_notebook, read
 from labkit.grading.reading import read_file as read_notebook
 from labkit.grading.requests import Request, is_request, read_file
 from labkit.grading.uploads import Upload, Uploads, check_existing
-from labkit.teach.exercises.cells import named_exercise
+from labkit.teach.exercises.cells import named_exercise, normal
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
@@ -373,13 +373,8 @@ class _Released:
         """Return whether the student has edited at least one cell of the released notebook `name`."""
         if name not in self._cells:
             released = read_notebook(self._course.released(name))
-            self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
-        return any(_bare(cell.source) not in self._cells[name] for cell in notebook.cells)
-
-
-def _bare(source: str) -> str:
-    """Return a cell's text without whitespace that opening and saving a notebook may change."""
-    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+            self._cells[name] = {normal(cell.source) for cell in released.cells} | {""}
+        return any(normal(cell.source) not in self._cells[name] for cell in notebook.cells)
 
 
 def _notebooks(course: Course) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """Return a figure of the values that an outside reader saw for one key over time, with one line for each run.
 
-    `outcomes` maps the label of each line to a result of `lab.crash`.
+    `outcomes` maps the label of each line to a result of `lab.crash`; `key` is a word of the input, such as `"hello"`.
     """
     tracks = {name: by_key(outcome.record.events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)

@@ -14,7 +14,7 @@ from labkit.teach.exercises.cells import bound, normal
 from labkit.teach.shipped import Cell, notebooks, of_course, released_cells
 
 _LIKE = 0.6
-"""The smallest similarity, from 0 to 1, at which an edited cell still counts as the released one (`difflib`)."""
+"""The smallest similarity (`difflib`), from 0 to 1, at which an edited cell counts as the released one."""
 
 
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:

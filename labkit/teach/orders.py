@@ -36,7 +36,7 @@ ON_THE_WAY = {
     "no_fractured_read": "part of a step is seen",
     "no_aborted_read": "a row is taken back",
 }
-"""Temporary faults, seen although the final rows are right, by the violated property, in the words of `lab.chains`."""
+"""A description of each fault that readers see only temporarily, by the property that it violates."""
 
 FAULTS = {
     Fault.LOST_ANSWER: "the answer to visible output is lost, and the process writes it again",

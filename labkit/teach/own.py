@@ -47,7 +47,7 @@ class Tried(OnCard):
     axes: Sequence[Axis]
     places: Sequence[Place]
     done: str = "killed"
-    """The word for what happens to the sink: `killed`, or `stopped` if a newer writer replaced it before it went on."""
+    """What the test did to the sink: `killed`, or `stopped`, with a newer writer that took over before it continued."""
 
     def __getitem__(self, axis: str) -> bool:
         """Return whether no fault was found on this axis (separately tested property), such as `a second query`."""

@@ -27,11 +27,11 @@ class Recording(NamedTuple):
     """The recorded output of one notebook cell, shown where the cell cannot run, as in a browser."""
 
     made: str
-    """When, and with which versions; empty if nobody has recorded the cell."""
+    """The date of the recording and the versions of the programs, as text; empty if nobody has recorded the cell."""
     outputs: Sequence[Mapping[str, Any]]
     """The outputs in the format of a notebook's file."""
     questions: Sequence[str]
-    """The questions that the cell answers."""
+    """The names of the questions that the cell answers."""
 
 
 class OnlyRecorded:

@@ -5,7 +5,7 @@ bottom, as they would run, and ignores cells that are unchanged since their rele
 the answer, the last one counts, except cells that answer another exercise: there the name belongs to a helper.
 
 The names that a cell binds are read from the code that Python compiles, so that scopes are Python's own. The module
-`symtable` cannot tell from Python 3.12 on, where comprehensions are part of the code around them.
+`symtable` cannot do this from Python 3.12 on, where comprehensions are part of the code around them.
 """
 
 import ast
@@ -25,7 +25,7 @@ MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 SET_UP = frozenset({"parameters", "setup"})
 """The tags of cells that run even if they are unchanged since their release."""
 _PLAIN_MAGICS = ("%%time", "%%capture", "%%prun", "%%timeit")
-"""The cell magics after which the cell contains Python."""
+"""The IPython magics that may begin a cell whose other lines are Python."""
 _LONG = 20_000
 """The number of characters above which the results for a cell are not cached, to save memory."""
 T = TypeVar("T")

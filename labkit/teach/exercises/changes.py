@@ -1,4 +1,7 @@
-"""The exercises of notebooks 10 and 10b: messages of a changed count, the receiver's table, and the batch query."""
+"""The exercises of notebooks 10 and 10b: messages about a changed count, and the table that a receiver builds of them.
+
+In 10b, learners write the property that this table equals the result of a batch query.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,9 +27,9 @@ from labkit.teach.exercises.sinks import COMPOSED
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
 ROWS_IN_EVERY_ORDER = 3
-"""The largest number of rows of a table that the judge shows in every order, which is 6 orders."""
+"""The largest number of rows of a table with which the judge tests every order of the rows, which is 6 orders."""
 Change = tuple[str, str, int | None, int | None]
-"""A way of writing from `WAYS`, a word, and its count in the table before and after; None if the word has no row."""
+"""A changelog encoding from `WAYS`, a word, and its count in the table before and after; None if it has no row."""
 
 
 # The messages of a change.

@@ -28,7 +28,7 @@ MOST_CHARACTERS = 60_000
 MOST_OF_ERROR = 300
 """The largest number of characters that a message shows of an error of a learner's code."""
 _SURELY_SMALL = 2_000
-"""A count of values and characters that always fits into `MOST_CHARACTERS`: each takes at most 28 characters."""
+"""A number of values and characters whose JSON surely fits into `MOST_CHARACTERS`: each takes at most 28 of them."""
 _SMALL = 90
 """The largest number of characters or values of an answer that is copied without being counted."""
 _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
@@ -372,9 +372,9 @@ def _as_json(value: Plain) -> str:
 
 
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]
-"""A function that judges an answer by one variant. It raises only the errors of `Answer`, whatever an answer does."""
+"""A function that tests an answer with one variant. It raises only the errors of `Answer`, whatever an answer does."""
 JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
-"""A function that judges an answer by several variants at once, because that is faster.
+"""A function that tests an answer with several variants at once, because that is faster.
 
 If it raises an error, none of the variants counts as judged.
 """

@@ -61,7 +61,7 @@ def _arguments(request: Request) -> tuple[Plain, ...]:
 
 
 def _right(request: Request) -> Stored | None:
-    """Return what the store has after a request, and the offsets that it accepts; None if it fences the request."""
+    """Return the state of the store after a request, and the offsets that it accepts; None if it fences the request."""
     if request.generation < request.newest:
         return None
     new = [offset for offset in request.offsets if offset >= request.following]
@@ -128,7 +128,7 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return a message on the first wrong accepted offset, and its form without details; None if all are right."""
+    """Return a message on the first wrong accepted offset, and one without details; None if all offsets are right."""
     for offset in answer.accepted:
         if offset not in request.offsets:
             return f"Offset {offset} is not in the request.", "An offset is accepted that was not sent."
@@ -149,7 +149,7 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
 
 def _state(answer: Stored, right: Stored) -> tuple[str, str]:
-    """Return a message on a wrong generation or a wrong following offset, and its form without details."""
+    """Return a message on a wrong generation or a wrong following offset, and a message without details."""
     if answer.newest != right.newest:
         return (
             f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",

@@ -26,7 +26,7 @@ from labkit.teach.exercises.steps import step
 SECONDS = 5.0
 """The number of seconds that one call of a learner's function may take."""
 ROOM = 1024**3
-"""The number of bytes by which its process may grow while a learner's function runs with large numbers."""
+"""The number of bytes by which the process may grow in one call of a learner's function with large numbers."""
 _LARGE = re.compile(r"\d{8}")
 _OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use only 1 GB of memory more than before it"
 
@@ -40,7 +40,7 @@ class InNotebook:
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace
         self.replies: dict[str, tuple[list[Plain], Plain]] = {}
-        """The calls of the function so far, each with its reply; a call is the text `call` or `step`, and arguments."""
+        """The calls of the function so far, each with its reply; a call is a list: `call` or `step`, then arguments."""
 
     def value(self) -> Plain:
         return _read(self.name, self.namespace.get(self.name, ...))

@@ -81,7 +81,7 @@ ALONE = ("-c", "max_worker_processes=0", "-c", "max_logical_replication_workers=
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
 """Limits of the role that runs a learner's query.
 
-A query may change the first two for later statements in its session, but there are none.
+A query could change the first two only for later statements of its session, and there are none.
 """
 
 

@@ -177,7 +177,7 @@ def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
 
 
 def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
-    """Raise `Wrong` if the last message in the topic is out of order among those about the same purchase."""
+    """Raise `Wrong` if the last message in the topic is out of order among the messages about the same purchase."""
     verdict = _verdict(rows, run.topic)
     if verdict.regression:
         number, order = rows[verdict.regression[0]]

@@ -9,13 +9,13 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import ask_each
 
 Version = Mapping[str, Any]
-"""A version of a query, by the keys that the task explains: `sources`, `filter`, `keys`, `values`, `settings`,
-`checkpoint`, `table`.
+"""A version of a Spark query as a dict, whose keys the task explains: `sources`, `filter`, `keys`, `values`,
+`settings`, `checkpoint`, `table`.
 """
 Changes = Mapping[str, Any]
-"""What a pull request changes in a version."""
+"""The parts of a version that a pull request changes, with their new values."""
 Case = tuple[Changes, str, bool]
-"""What a pull request changes in a version, the sink, and whether the newest batch is unfinished."""
+"""One pull request to review: its changes, the sink, and whether the newest batch is unfinished."""
 KEYS, BATCHES, NOTHING = SINKS = ("keys", "batches", "nothing")
 """How a sink recognises rows that it has stored already: by their keys, by the batch number, or not at all."""
 RIGHT, REFUSED, WRONG, IGNORED = STARTS = ("right", "refused", "wrong", "ignored")
@@ -212,33 +212,39 @@ def queries(
     )
     double, cities = (one[0], "double", True), (f"count({names[1]})", "bigint", False)
     plain: dict[str, Any] = {"keys": (), "values": ()}
-    keyed: list[Changes] = [plain, *_each("keys", (third,), ((key[0], "int"),), (number,), (key, third), ())]
-    added = [*_each("values", (one,)), *({"keys": (key,), "values": values} for values in ((one,), (COUNT,), ()))]
+    keyed: list[Changes] = [plain, *changes_to("keys", (third,), ((key[0], "int"),), (number,), (key, third), ())]
+    added = [*changes_to("values", (one,)), *({"keys": (key,), "values": values} for values in ((one,), (COUNT,), ()))]
     yield "no state", plain, added
     yield (
         "a total of all",
         {**plain, "values": (one,)},
-        [plain, *_each("values", (COUNT,), (two,)), {"keys": (key,)}, {"keys": (key,), "values": ()}],
+        [plain, *changes_to("values", (COUNT,), (two,)), {"keys": (key,)}, {"keys": (key,), "values": ()}],
     )
     yield (
         "one value",
         {"keys": (key,), "values": (one,)},
-        [*keyed, *_each("values", (COUNT,), (two,), (double,), (one, COUNT), (double, COUNT), ())],
+        [*keyed, *changes_to("values", (COUNT,), (two,), (double,), (one, COUNT), (double, COUNT), ())],
     )
-    yield "a count", {"keys": (key,), "values": (COUNT,)}, [*keyed, *_each("values", (one,), (cities,), (COUNT, one))]
+    yield (
+        "a count",
+        {"keys": (key,), "values": (COUNT,)},
+        [*keyed, *changes_to("values", (one,), (cities,), (COUNT, one))],
+    )
     yield (
         "no duplicates",
         {"keys": (key,), "values": ()},
-        [*keyed, *_each("values", (one,), (COUNT,)), {"keys": (), "values": (one,)}],
+        [*keyed, *changes_to("values", (one,), (COUNT,)), {"keys": (), "values": (one,)}],
     )
     yield (
         "two keys, and a sum and a count",
         {"keys": (key, other), "values": (two, COUNT)},
         [
             plain,
-            *_each("keys", (other, key), (key, third), (third, other), (key,), (key, number), (key, other, third), ()),
-            *_each("values", (COUNT, two), (two,), (COUNT, cities), (three, COUNT), (two, cities)),
-            *_each("values", (two, (COUNT[0], "int", False)), ()),
+            *changes_to(
+                "keys", (other, key), (key, third), (third, other), (key,), (key, number), (key, other, third), ()
+            ),
+            *changes_to("values", (COUNT, two), (two,), (COUNT, cities), (three, COUNT), (two, cities)),
+            *changes_to("values", (two, (COUNT[0], "int", False)), ()),
             # As many columns of the same types in all; one moves from the values to the key.
             {"keys": (key, other, number), "values": (COUNT,)},
         ],
@@ -246,14 +252,17 @@ def queries(
     yield (
         "keys of two types, and two values of one type",
         {"keys": (key, number), "values": (one, two)},
-        [*_each("keys", (number, key), (third, number)), *_each("values", (two, one), (one, three), (three, one))],
+        [
+            *changes_to("keys", (number, key), (third, number)),
+            *changes_to("values", (two, one), (one, three), (three, one)),
+        ],
     )
     yield (
         "values of two types",
         {"keys": (key,), "values": (two, double)},
-        [*keyed, *_each("values", (double, two), (three, double))],
+        [*keyed, *changes_to("values", (double, two), (three, double))],
     )
-    yield "two keys alone", {"keys": (key, other), "values": ()}, _each("keys", (other, key), (key, third), (key,))
+    yield "two keys alone", {"keys": (key, other), "values": ()}, changes_to("keys", (other, key), (key, third), (key,))
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
@@ -263,11 +272,11 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
     old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
     return old, [
         {},
-        *_each("filter", f"amount >= {low + 1}", f"amount > {low}"),
-        *_each("sources", sources - 1, sources + 1, 12),
-        *_each("settings", {**settings, "shuffle partitions": 5}, {**settings, "state store": "RocksDB"}),
-        *_each("checkpoint", checkpoint),
-        *_each("table", table),
+        *changes_to("filter", f"amount >= {low + 1}", f"amount > {low}"),
+        *changes_to("sources", sources - 1, sources + 1, 12),
+        *changes_to("settings", {**settings, "shuffle partitions": 5}, {**settings, "state store": "RocksDB"}),
+        *changes_to("checkpoint", checkpoint),
+        *changes_to("table", table),
         {"checkpoint": checkpoint, "table": table},
         {"checkpoint": checkpoint, "filter": f"amount > {low}"},
     ]
@@ -282,17 +291,17 @@ def many_columns(parts: Version, size: int) -> Variant:
     names = (("column", "string"), ("column", "int"))
     changes: list[Changes] = [
         {},
-        *_each("sources", 12, 2, 113),
-        *_each("keys", *((new, *keys[1:]) for new in names), *((*keys[:-1], new) for new in names)),
-        *_each("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
-        *_each("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
+        *changes_to("sources", 12, 2, 113),
+        *changes_to("keys", *((new, *keys[1:]) for new in names), *((*keys[:-1], new) for new in names)),
+        *changes_to("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
+        *changes_to("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
     ]
     old = {**parts, "sources": 112, "keys": keys, "values": values}
     return variant("many columns", old=old, cases=tuple(with_every_sink(changes)))
 
 
-def _each(part: str, *values: object) -> list[Changes]:
-    """Return one change of a version for each value of this part."""
+def changes_to(part: str, *values: object) -> list[Changes]:
+    """Return one change for each of these values, in which `part` of a version gets this value."""
     return [{part: value} for value in values]
 
 
@@ -314,7 +323,10 @@ def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
 
 
 def _public() -> Iterator[Variant]:
-    """Yield every kind of query with every change; the grader asks about other columns, and combines changes."""
+    """Yield a public variant for each kind of query, with every change.
+
+    The grader's variants have other columns, and combine changes.
+    """
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
         yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))

@@ -81,7 +81,7 @@ def _text(ranges: Ranges) -> str:
 
 
 def _ranges(answer: Plain) -> Ranges | None:
-    """Return the learner's answer as ranges, or None if it is no list of pairs of numbers."""
+    """Return the learner's answer as ranges, or None if it is not a list of pairs of numbers."""
     if type(answer) is not list:
         return None
     ranges = []
@@ -112,7 +112,7 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
 
 
 def _joined(firsts: Sequence[int], size: int) -> Ranges:
-    """Return the ranges that begin at `firsts`, with those that touch joined into one."""
+    """Return the ranges of `size` numbers that begin at `firsts`, with adjacent ranges joined into one."""
     ranges: Ranges = []
     for first in firsts:
         if ranges and ranges[-1][1] + 1 == first:
@@ -123,7 +123,7 @@ def _joined(firsts: Sequence[int], size: int) -> Ranges:
 
 
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
-    """Return a message on the first difference between two lists of ranges, and its form without details."""
+    """Return a message on the first difference between two lists of ranges, and a message without details."""
 
     def is_covered(number: int) -> bool:
         return any(first <= number <= last for first, last in ranges)

@@ -8,7 +8,7 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
 FEW = 4
-"""The largest number of announced prices of which all orders are tried."""
+"""The largest number of later prices that are announced in every order."""
 Version = list[int]
 """The time from which a price applies, and the price."""
 LOSES = "Two different calls have one key: the service drops the second."
@@ -131,7 +131,7 @@ SAME_CHECKSUM = (
 )
 """Pairs of calls with the same CRC-32; longer texts that differ only in such a pair also have the same one."""
 CALLS_ALIKE = ("charge now", "charge-now", "caf\u00e9", "cafe\u0301")
-"""Calls that are the same without their punctuation, or in a normal form of Unicode."""
+"""Calls that become equal without their punctuation, or in a normal form of Unicode."""
 
 JUDGES = {
     "11-price": by(

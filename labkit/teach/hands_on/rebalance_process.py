@@ -51,7 +51,7 @@ class Task(msgspec.Struct, frozen=True):
     topic: str
     group: str
     records: int
-    """The number of records in the topic; a consumer has read all when it owns the partition and its offset is this."""
+    """The number of records in the topic; a consumer that owns the partition has read all at this offset."""
     postgres: str
     schema: str
     source: str

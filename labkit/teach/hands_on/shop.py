@@ -181,7 +181,7 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Drop the publication and the replication slot, which would make the server keep its WAL forever."""
+        """Drop the publication, and the replication slot, because of which the server would keep its WAL forever."""
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

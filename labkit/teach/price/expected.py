@@ -34,7 +34,7 @@ def noted(question: str) -> float | None:
 
 @takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Card:
-    """Return a chart of waits against commit intervals that shows only the line which you predicted.
+    """Return a chart of waits against commit intervals that shows only the line that you predicted.
 
     `question` is the question for which you predicted the slope, such as `"13-slope"`. Raises `InvalidInput` for an
     unknown question, or one that does not ask for a number.

@@ -41,7 +41,7 @@ LOCKED = 1.0
 MOST_REQUESTS = 40
 """The largest number of requests in one batch."""
 TORN = 0.5
-"""The fraction of a file that is written before a kill in the middle of a write in the first batch, later 0."""
+"""The fraction of a file that is written before a kill in the middle of a write in batch 0; in later batches, none."""
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
 """The number of arguments of each request, by kind of store."""
 Row = dict[str, Plain]
@@ -138,7 +138,7 @@ class StoreProcess:
             connection.setsockopt(socket.SOL_SOCKET, option, longest)
         self._read = b""
         self.may_show = True
-        """Whether the last request may have changed what others see."""
+        """Whether the last request may have changed what readers of the store see."""
 
     @property
     def is_there(self) -> bool:
@@ -210,7 +210,7 @@ class Kill(NamedTuple):
     batch: int
     at: int
     torn: bool = False
-    """Whether the kill happens in the middle of that request, if it writes a file."""
+    """Whether the kill happens in the middle of the request, if the request writes a file."""
 
 
 @dataclass
