@@ -51,7 +51,7 @@ class Watched(Options):
     lane: tuple[str, ...] = option(
         Many(Text(metavar="NAME=GLOB")),
         (),
-        "Draw files that match a pattern in a row of this name, as decision='manifests/*'; may be repeated.",
+        "Give files that match a pattern this role, as in decision='manifests/*'; may be repeated.",
     )
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 

@@ -64,7 +64,7 @@ class Search(Options):
     )
     steps: int = option(Number(1, 10_000), 500, "The largest number of steps of a walk.")
     seed: int = option(Number(), 1, "The seed of the walks; the same seed gives the same walks.")
-    cores: int = option(Number(), 1, "Search with this many processes; the answer is the same.")
+    cores: int = option(Number(), 1, "Search with this many processes; the result does not depend on their number.")
     master: str | None = option(
         Text(metavar="URL"),
         None,

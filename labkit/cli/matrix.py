@@ -36,12 +36,12 @@ def matrix(
         typer.Option(help="sim: compare prediction and simulator; spark: prediction and real Spark; both: all three."),
     ] = "both",
     expected: Annotated[
-        bool, typer.Option("--expected", help="Run nothing; print the prediction for each cell, and its reason.")
+        bool, typer.Option("--expected", help="Run nothing; print each prediction, and its reason.")
     ] = False,
     store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
     sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
     point: Annotated[list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")] = None,
-    repeat: Annotated[int, typer.Option(help="How often each cell runs.")] = 1,
+    repeat: Annotated[int, typer.Option(help="How often each sink runs with each store and failpoint.")] = 1,
     out: Out = None,
     as_json: Json = False,
 ) -> int:

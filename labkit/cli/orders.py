@@ -48,9 +48,10 @@ class Question(Options):
     fault: str = option(
         Text(),
         "",
-        "With --design: what else may happen once, besides crashes. lost-answer: the answer to visible output is lost, "
-        "and it is written again; expiry: the store aborts a prepared transaction; lease: the source delivers rows "
-        "again, because their notice comes late; lag: a plan, decision or notice is left out.",
+        "With --design: what else may happen once, in addition to crashes. lost-answer: the store makes output "
+        "visible, but its answer is lost, so the output is written again; expiry: the store aborts a prepared "
+        "transaction; lease: the source delivers rows again, because they were acknowledged too late; lag: a step's "
+        "plan, decision or notice is not written, only that of a later step.",
     )
     of: Path | None = option(
         AnyPath("RECORD"),
