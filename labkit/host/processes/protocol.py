@@ -45,15 +45,10 @@ _DriverRow = dict[type[events.Event], DriverState]
 
 _ENDS: _DriverRow = {events.Died: DriverState.DEAD, events.Unwanted: DriverState.DEAD}
 _FAILS: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED}
-_QUERIES: _DriverRow = {
-    events.Begun: DriverState.WORKING,
-    events.Recovered: DriverState.WORKING,
-    events.Parked: DriverState.WORKING,
-    events.Struck: DriverState.WORKING,
-    events.ExecutorKilled: DriverState.WORKING,
-    events.Ended: DriverState.WORKING,
-    events.Failed: DriverState.WORKING,
-}
+_QUERIES: _DriverRow = dict.fromkeys(
+    (events.Begun, events.Recovered, events.Parked, events.Struck, events.ExecutorKilled, events.Ended, events.Failed),
+    DriverState.WORKING,
+)
 
 DRIVER: Mapping[DriverState, Mapping[type[events.Event], DriverState]] = {
     DriverState.ABSENT: {events.Started: DriverState.STARTING},
