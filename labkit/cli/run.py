@@ -32,9 +32,7 @@ Standby = Annotated[
     ),
 ]
 KeepStore = Annotated[bool, typer.Option("--keep-store", help="Keep the rows in the server after the verdict.")]
-Patience = Annotated[
-    float, typer.Option(help="End the run as failed after so many seconds without news of a driver.")
-]
+Patience = Annotated[float, typer.Option(help="End the run as failed after so many seconds without news of a driver.")]
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
