@@ -50,7 +50,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Change to the run of `walk`; steps in common with the earlier run are not computed again."""
+        """Show the run `walk` from now on; steps in common with the earlier run are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:

@@ -134,7 +134,7 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return for each action at step `at` (default: now) whether the run can violate a property after it."""
+        """Return for each possible action at step `at` (default: now) whether a run can violate a property after it."""
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 

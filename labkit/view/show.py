@@ -29,8 +29,8 @@ def explorer(what: str, **parameters: object) -> "Explorer":
     """Return a widget in which you choose each next action of a simulator; end a notebook cell with this call.
 
     Click a process or a message of the picture to let it fail, or choose a button below the picture. The simulator's
-    parameters are inputs next to it, and *all futures* shows for each possible action whether the run can go wrong
-    after it. The tasks above the picture are ticked when one of your steps fulfils them.
+    parameters are inputs next to it, and the button *all futures* shows for each possible action whether the run can go
+    wrong after it. The tasks above the picture are ticked when one of your steps fulfils them.
 
     `what` is a simulator by name, with its parameters, or a scenario or a trace to start from. Raises
     `InvalidInput` for an unknown name or parameter.

@@ -13,7 +13,7 @@ LONGEST = 60
 
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
-    """Return a line such as `hello=1 hello=2 | crash 1 | hello=1`, in the order in which the rows became visible."""
+    """Return as one line the values that a reader could have seen, such as `hello=1 hello=2 | crash 1 | hello=1`."""
     every = (f"| {event.moment} |" if isinstance(event, Reading) else f"{event.key}={event.value}" for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0

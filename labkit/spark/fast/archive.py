@@ -5,9 +5,10 @@ two cores).
 
 A JVM writes its archive only when it ends by itself, whereas the lab kills its drivers; so a special driver makes it,
 under a supervisor like the others. The archive gets its final name by one rename when it is complete. The process that
-makes it locks the cache folder, so that no other repeats the work, and deletes the unfinished file of a killed one.
+makes it holds a lock, so that no other repeats the work, and deletes the unfinished file of a killed one.
 """
 
+import fcntl
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,6 @@ from pathlib import Path
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.core.words import telling_line
-from labkit.host import durable
 from labkit.host.class_data import archive_path, find_archive, keep, spark_jars
 from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
@@ -72,7 +72,8 @@ def write_archive(scratch: Path) -> None:
     if path is None:
         raise ServiceUnavailable("there is no cache folder, because neither HOME nor XDG_CACHE_HOME is set")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with durable.locked(path.parent):
+    with (path.parent / "archive.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         # A killed process has left its unfinished file and released the lock.
         for left in path.parent.glob("*.part"):
             left.unlink(missing_ok=True)

@@ -27,8 +27,8 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Entering the `with` block starts the driver, and leaving it ends the driver. It counts as failed after `patience`
-    seconds without an event.
+    Entering the `with` block starts the driver, and leaving the block ends it. The driver counts as failed after
+    `patience` seconds without an event.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
