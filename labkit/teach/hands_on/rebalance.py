@@ -129,7 +129,7 @@ def _carried_out(tasks: Sequence[Task]) -> list[Ended]:
             process.stdin.flush()
             answer = process.stdout.read()
         finally:
-            process.stdin.close()  # the order to kill every consumer that is left
+            process.stdin.close()  # makes the process kill all remaining consumers
     try:
         return msgspec.json.decode(answer, type=list[Ended])
     except msgspec.DecodeError:
