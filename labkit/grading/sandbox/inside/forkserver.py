@@ -39,7 +39,14 @@ _AHEAD = (
         "labkit.grading.sandbox.inside.running",
         "labkit.grading.sandbox.inside.serving",
     ),
-    *("ipykernel.kernelapp", "ipykernel.ipkernel", "jupyter_client.asynchronous", "tornado.locks", "tornado.queues"),
+    *(
+        "ipykernel.kernelapp",
+        "ipykernel.ipkernel",
+        "ipykernel.debugger",
+        "jupyter_client.asynchronous",
+        "tornado.locks",
+        "tornado.queues",
+    ),
     *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
     *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("sqlite3", "pydoc", "encodings.latin_1"),
@@ -86,6 +93,8 @@ def _import_ahead() -> None:
     # The first notebook is expensive, because nbformat then writes and compiles the program that validates all.
     nbformat = import_module("nbformat")
     nbformat.validate(nbformat.v4.new_notebook())
+    # Last, because the libraries above would otherwise log to the application that it creates.
+    import_module("labkit.grading.sandbox.inside.kernels").prepare()
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:

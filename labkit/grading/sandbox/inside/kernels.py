@@ -9,15 +9,42 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty
 from typing import Any
 
+from ipykernel import ipkernel
+from ipykernel.kernelapp import IPKernelApp
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+_FILE = "-f"
+_OPTIONS = ["--HistoryManager.hist_file=:memory:"]
+"""What nbclient passes to each kernel after the name of its connection file."""
+
+
+def prepare() -> None:
+    """Do before all forks what the start of every kernel would otherwise repeat: create its application, parse options.
+
+    The work itself is small, but it touches objects all over the memory, and in a forked process the first touch of
+    each page copies the page.
+    """
+    app: Any = IPKernelApp.instance()
+    app.parse_command_line([_FILE, "", *_OPTIONS])
+    # A kernel otherwise lists the files of all modules for a debugger, which no kernel here has.
+    vars(ipkernel)["sys"] = _NoModules()
+
+
+class _NoModules:
+    """The module `sys` as ipykernel sees it: with an empty list of imported modules."""
+
+    modules: Mapping[str, object] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys, name)
 
 
 class Waiting:
@@ -35,6 +62,8 @@ class Waiting:
             for number in (self._tell, self._listens):
                 os.close(number)
             _become_kernel(reader, listening, first)
+        # Here, the application would change the messages that Jupyter's client logs.
+        IPKernelApp.clear_instance()
         for number in (reader, listening):
             os.close(number)
 
@@ -87,16 +116,27 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
             arguments += part
         os.close(reader)
         if arguments:
-            from ipykernel.kernelapp import IPKernelApp
-
             app: Any = IPKernelApp.instance()
-            app.initialize(json.loads(arguments))
+            _take_arguments(app, json.loads(arguments))
+            app.initialize()
             app.shell.events.register("post_run_cell", _kept_streams())
             os.close(listening)
             app.start()
             code = 0
     finally:
         os._exit(code)  # never return into the code of the process that forked
+
+
+def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
+    """Let the application start with these arguments; it parses them only if it has not parsed the same in advance."""
+    parse = app.parse_command_line
+    if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
+        app.cli_config.IPKernelApp.connection_file = arguments[1]
+        app.update_config(app.cli_config)
+        app.argv = arguments
+        app.parse_command_line = lambda _: None
+    else:
+        app.parse_command_line = lambda _: parse(arguments)
 
 
 def _kept_streams() -> Callable[[object], None]:
