@@ -13,7 +13,7 @@ files only and never asks Kafka.
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,10 +48,6 @@ class Journal:
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
                 yield
-
-    def explained(self) -> AbstractContextManager[None]:
-        """Return a context manager that turns an `OSError` inside it into a `LabError` with one sentence."""
-        return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
         """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
@@ -161,10 +157,11 @@ class Journal:
 
     def unfinished(self) -> set[Handle]:
         """Return the handles of all transactions that are recorded as open or pre-committed."""
-        try:
-            names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
-        except FileNotFoundError:
-            return set()
+        with durable.explained(self._folder):
+            try:
+                names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
+            except FileNotFoundError:
+                return set()
         return {Handle.parse(path.stem) for path in names if not durable.is_temporary(path)}
 
     def _epoch(self, query: str) -> Path:

@@ -210,8 +210,7 @@ class KafkaStore:
         """Return the handles of all open and prepared transactions of the query, in ascending order. They come from
         the local journal and from Kafka's list of transactions.
         """
-        with self.journal.explained():
-            handles = self.journal.unfinished()
+        handles = self.journal.unfinished()
         for described in self.transactions():
             with suppress(InvalidInput):
                 handles.add(Handle.parse(described.name.partition(".")[2]))
