@@ -111,9 +111,8 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
 class FaultClaim:
     """What a crash test claims about one kind of fault, such as a write that fails because the disk is full.
 
-    This claim is separate from the guarantee, which concerns crashes, so its text uses other words. `withstood` means
-    that every system call that can suffer the fault suffered it in some run, and that no run violated a property such
-    as `lost`.
+    This claim is separate from the guarantee, which concerns crashes, so its text uses other words. `withstood` means:
+    every system call that can suffer the fault suffered it in some run, and no run violated a property such as `lost`.
     """
 
     fault: Fault

@@ -104,8 +104,7 @@ class Ledger:
         """Return how much of the crash test all runs so far have covered.
 
         `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
-        must make, and `found` is the number of crash points. Fields about which the runs say nothing have their
-        defaults.
+        must make, and `found` is the number of crash points. The other fields of the result have their default values.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -224,9 +224,8 @@ class Campaign:
         """Return the runs with a second crash during the recovery from a first one, and those with a crash loop.
 
         Call this method after the runs with one crash. A second crash is *directed* if it is chosen by what the restart
-        did, for example at a system call that the first start did not make; the others are random. With `every`, all
-        directed ones are returned, otherwise a limited number. With `--since` only crashes at changed lines are
-        returned.
+        did, for example at a system call that the first start did not make; the others are random. `every` demands all
+        directed ones, otherwise their number is limited. With `--since` only crashes at changed lines are returned.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)

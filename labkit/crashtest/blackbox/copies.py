@@ -140,7 +140,7 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
 
 
 def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> None:
-    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
+    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if these runs interfere."""
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
     times = Counter(place for places, _ in tried for place in places)

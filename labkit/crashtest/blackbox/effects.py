@@ -216,8 +216,8 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For these files the number at the end of a call's name (`#2`) would mean another file in each run. Therefore the
-    `Namer` of later runs must get the result, and then keeps the numbers in the files' names instead.
+    For these files the number at the end of a call's name (`#2`) would mean another file in each run. Pass the result
+    to the `Namer` of later runs, which then keeps the numbers in the files' names instead.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

@@ -47,7 +47,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for the restart after a crash, in which the same calls may come from other lines."""
+        """Return a new `Lines` for the restart after a crash, where the same calls may come from other lines."""
         other = Lines(self._read)
         other._begun = self._begun
         return other

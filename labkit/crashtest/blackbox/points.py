@@ -216,8 +216,8 @@ def choose(
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
-    Among the points of one kind and family, the last has turn 0, the first turn 1, the second turn 2, then the
-    others at random. Points with the smallest sum of kind and turn are chosen; rarer families come first if sums are
+    Of the points of one kind and family, the last has rank 0, the first rank 1, the second rank 2; the others follow
+    at random. The points with the smallest sums of kind and rank are chosen, those of rarer families first if sums are
     equal. Points at files in `last`, a set of masked paths, come after all others.
     """
     ranking = _Importance(effects, families(effects, shown), last)
@@ -278,7 +278,7 @@ class _Importance:
         return 3 if kind is CallKind.SYNC else 2
 
     def ordered(self, places: Iterable[Point]) -> list[Point]:
-        """Return crash points in the order in which a test tries them."""
+        """Return crash points in the order in which a test tries them, the most important ones first."""
         groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
         size: Counter[str] = Counter()
         for point in places:
@@ -286,10 +286,10 @@ class _Importance:
             size[self._family(point)] += 1
         ranks: dict[Point, tuple[bool, int, int, int, int]] = {}
         for (family, importance), group in groups.items():
-            for turn, point in enumerate(_by_turn(group)):
-                # The first two turns of deciding effects come before the first turn of all others.
+            for rank, point in enumerate(_by_rank(group)):
+                # The first two ranks of deciding effects come before the first rank of all others.
                 is_last = point.name != EXIT and self._effects[point.effect].where in self._last
-                ranks[point] = (is_last, turn + importance, size[family], importance, point.number)
+                ranks[point] = (is_last, rank + importance, size[family], importance, point.number)
         return sorted(ranks, key=ranks.__getitem__)
 
     def _family(self, point: Point) -> str:
@@ -298,7 +298,7 @@ class _Importance:
         return (WITHIN if point.cut else "") + self._effects[point.effect].family
 
 
-def _by_turn(group: Sequence[Point]) -> list[Point]:
+def _by_rank(group: Sequence[Point]) -> list[Point]:
     *others, last = group
     rest = others[2:]
     random.Random(SEED).shuffle(rest)

@@ -502,7 +502,7 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without changing anything except log-like files."""
+        """Return whether the command refused to run: it ended without changing any file except logs."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
@@ -571,7 +571,7 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the start that recovered from the first crash of a run; None if there is none."""
+        """Return the start that recovered from the first crash of a run; None if the command was not started again."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return next(iter(later), None)
 

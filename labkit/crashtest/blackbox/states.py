@@ -131,7 +131,7 @@ def _digest(body: bytes, *more: str) -> bytes:
 class Comparison:
     """Compares states of a pipeline's files, except contents that differ by chance, such as a time.
 
-    It learns which contents do so from starts that made the same system calls.
+    Which contents do so, `learn` finds out from starts that made the same system calls.
     """
 
     def __init__(self) -> None:

@@ -193,10 +193,10 @@ def orders(
     """Return the steps (such as batches) of a run, from the names of its system calls in their order.
 
     `table` gives the meanings of the calls. A step ends after each call that matches the pattern `ends`; without
-    `ends`, a new step begins as soon as an earlier kind of write of the step is repeated. `idle` are kinds of writes
-    that an engine also makes without output, such as checkpoints at intervals; only the last one before visible
-    output belongs to the step of this output. Steps without output are left out. Raises `InvalidInput` for a call
-    that no row matches, for a step whose writes are interleaved, and for steps that differ.
+    `ends`, a new step begins as soon as a kind of write is repeated. `idle` are kinds of writes that an engine also
+    makes without output, such as checkpoints at intervals; of these, a step has only the last one before its visible
+    output. Steps without output are left out. Raises `InvalidInput` for a call that no row matches, for a step whose
+    writes are interleaved, and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]

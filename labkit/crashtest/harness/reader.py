@@ -114,7 +114,8 @@ class Reader:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
         labkit gives up after `seconds`, or when the function has slept for `asleep` seconds in a row, as it does while
-        it waits for a lock. Raises `ReaderFailed`, or `InvalidInput` if no later call can succeed either.
+        it waits for a lock. Raises `ReaderFailed` if this call fails, and `InvalidInput` if no later call can succeed
+        either.
         """
         return self._ask("values", seconds, asleep).values
 

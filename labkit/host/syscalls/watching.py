@@ -57,15 +57,15 @@ def watch(
 ) -> WatchedRun:
     """Run a command, and call `decide` before each of its system calls of these kinds; the kernel holds the call.
 
-    The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
-    appended to the file `output`, and writing it does not count as a call. `tick` is called about every 50 ms. If
-    either of the two answers KILL, everything that the command ever started is killed, and the held call never happens.
-    If `decide` answers with a `Fault`, the call suffers it; `WatchedRun.faults` has the evidence. With `contents`,
-    calls that write include their bytes. `linger` is how many seconds processes may outlive the command.
+    The command runs in `folder`, in its own session, with exactly this environment and without input. Its output is
+    appended to the file `output`; writing it does not count as a call. `tick` is called about every 50 ms. If `decide`
+    or `tick` answers KILL, everything that the command ever started is killed, and the held call never happens. If
+    `decide` answers with a `Fault`, the call suffers it; `WatchedRun.faults` has the evidence. With `contents`, calls
+    that write include their bytes. `linger` is how many seconds processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
-    cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the
-    guard, the process that starts and kills the command, died.
+    cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,
+    the process that starts and kills the command, died.
     """
     if why := supported():
         raise ServiceUnavailable(why)
