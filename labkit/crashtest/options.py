@@ -89,7 +89,7 @@ class SharedOptions(Options):
     faults: tuple[Fault, ...] = option(
         Many(Name(Fault, metavar="KIND"), separator=","),
         (),
-        "Also let single calls fail, or single processes end, and say apart from the guarantee what holds then: "
+        "Also let single calls fail, or single processes end, and report separately what holds then: "
         f"{', '.join(Fault)}. May be repeated.",
         keyword="fault",
     )

@@ -223,7 +223,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
         yield f"{left} of {coverage.found} points have no run of their own."
     if coverage.directed > coverage.directed_tried:
         left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
-        yield f"{left_out} directed runs, which no single crash stands for, were not made."
+        yield f"{left_out} directed runs, for which no run with one crash can stand in, were not made."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} pairs of a crash and one in its recovery were not tried."

@@ -30,13 +30,13 @@ OURS = {
     "spark.driver.host": "the test talks over loopback only",
     "spark.driver.bindAddress": "the test talks over loopback only",
     "spark.local.dir": "each driver has a folder of its own, which is removed",
-    "spark.python.daemon.module": "the test knows Spark's workers by it",
-    "spark.python.use.daemon": "the test knows Spark's workers by it",
+    "spark.python.daemon.module": "the test recognises Spark's workers by it",
+    "spark.python.use.daemon": "the test recognises Spark's workers by it",
     "spark.pyspark.python": "tasks run the interpreter of the test",
     "spark.pyspark.driver.python": "tasks run the interpreter of the test",
     "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without rows would move every point",
-    "spark.sql.files.minPartitionNum": "the test deals each batch to two tasks",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without rows would move every crash point",
+    "spark.sql.files.minPartitionNum": "the test gives each batch to two tasks",
     "spark.jars": "name jars with --jars",
     "spark.jars.packages": "name packages with --packages",
     "spark.driver.extraClassPath": "name jars with --jars",
@@ -100,7 +100,7 @@ class Settings(SharedOptions):
         Named(),
         None,
         "A foreachBatch function, ForeachWriter, Python DataSource, or a function that gets the stream and "
-        "starts a query; or package.module:NAME, or pyproject.toml's.",
+        "starts a query; also as package.module:NAME. Default: that of pyproject.toml.",
         keyword="subject",
         argument="FILE:NAME",
         names_subject=True,
@@ -124,12 +124,12 @@ class Settings(SharedOptions):
         instead_of=["subject", "sink_format", "command"],
     )
     batches: int = option(
-        Number(1, MOST_BATCHES, f"from 1 to {MOST_BATCHES}; two show most, three show a later one."),
+        Number(1, MOST_BATCHES, f"choose 1 to {MOST_BATCHES} batches: two show most faults, three a few more."),
         3,
         "Batches of the job.",
     )
     rows: Path | None = option(
-        ExistingFile("FILE"), None, "Your own rows, JSON Lines with a whole number id. Default: made up."
+        ExistingFile("FILE"), None, "Your own rows: JSON Lines, each with a whole number as id. Default: generated."
     )
     pairs: tuple[str, ...] = option(
         Many(Checked(_pair, "NAME=VALUE")),

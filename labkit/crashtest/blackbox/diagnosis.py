@@ -134,7 +134,7 @@ def diagnose_fault(worst: Result) -> Diagnosis:
     [fault] = worst.evidence
     call, axis = f"{fault['call']} at [{fault['point']}]", worst.violated[0]
     if axis == "stuck":
-        return Diagnosis("stuck after a fault", f"after {call} failed the next starts fail: {worst.stuck}", FORGIVE)
+        return Diagnosis("stuck after a fault", f"after {call} failed, the next starts fail: {worst.stuck}", FORGIVE)
     if fault["fault"] == Fault.LOST_ANSWER:
         if axis == "lost":
             return Diagnosis("request not repeated", f"the answer to {call} did not arrive: {worst.because}", AFTER)
@@ -213,7 +213,8 @@ def _recovery(what: str, axis: str) -> Diagnosis:
     if axis.endswith("_read"):
         why = f"while a batch is replayed, rows that were readable disappear: {what}"
         return Diagnosis("readable too early", why, OVERWRITE)
-    return Diagnosis("recovery", f"a crash during recovery does harm, and alone it was not seen to: {what}", FORGIVE)
+    why = f"a crash during recovery does harm that no run with a single crash showed: {what}"
+    return Diagnosis("recovery", why, FORGIVE)
 
 
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:

@@ -43,7 +43,7 @@ class Over(Enum):
     """The reason why one start of the pipeline is over."""
 
     ENDED = "the command ended"
-    KILLED = "it was killed at its point"
+    KILLED = "it was killed at its crash point"
     COMPLETE = "all rows are there and nothing happens any more"
     STALLED = "it did nothing any more"
     OVERDUE = "it still ran after the grace period and was killed"

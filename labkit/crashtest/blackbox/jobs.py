@@ -227,4 +227,4 @@ def not_modelled(journal: Journal, run: PipelineRun) -> str:
         named.append("what was sent to servers")
     if not named:
         return ""
-    return f"what a loss of power leaves is not known: {'; '.join(named)}"
+    return f"it is unknown what a loss of power leaves: {'; '.join(named)}"
