@@ -48,6 +48,25 @@ class RunPart(Struct, frozen=True):
     guarantee: Guarantee
 
 
+class FaultPart(Struct, frozen=True):
+    """What a JSON report of a crash test claims about one kind of fault, such as a write to a full disk."""
+
+    claim: str
+    at_best: Guarantee
+    """The guarantee in the runs with this fault; `unknown` if no such run proved anything."""
+    weakest: str | None
+    """The id of the worst run with this fault that violates a property, or never recovers; None if none does."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a run with this fault proved something."""
+        return self.at_best is not Guarantee.UNKNOWN
+
+
+UNTRIED = FaultPart("not tested", Guarantee.UNKNOWN, None)
+"""Stands for a kind of fault that a report does not name."""
+
+
 class ReportPart(Struct, frozen=True):
     """A JSON report of a crash test, with the fields that a comparison needs; other fields are ignored."""
 
@@ -59,6 +78,8 @@ class ReportPart(Struct, frozen=True):
     coverage: CoveragePart
     runs: list[RunPart]
     command: str
+    faults: dict[str, FaultPart] = {}
+    """The claims about faults, by the name of the fault; empty in a report of a sink."""
     why: str | None = None
 
     @property
@@ -103,14 +124,20 @@ class Comparison:
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker (in the guarantee or a property), or not, or whether this is unknown."""
+        """Whether the later report is weaker, or not, or whether this is unknown.
+
+        Weaker is one that newly violates a property, or has a weaker guarantee under crashes or under a fault.
+        """
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
         newly = any(after.axes[axis] == VIOLATED != before.axes.get(axis) for axis in after.axes)
         if newly or not satisfies(after.claim.at_best, before.claim.at_best):
             return Change.WEAKER
-        if after.claim.strength is Strength.UNKNOWN is not before.claim.strength:
+        if any(_is_weaker(before.faults.get(name, UNTRIED), fault) for name, fault in after.faults.items()):
+            return Change.WEAKER
+        less = any(fault.is_known > after.faults.get(name, UNTRIED).is_known for name, fault in before.faults.items())
+        if less or after.claim.strength is Strength.UNKNOWN is not before.claim.strength:
             return Change.UNKNOWN
         return Change.NOT_WEAKER
 
@@ -138,6 +165,10 @@ class Comparison:
         for name, held in after.conditions.items():
             if before.conditions.get(name) != held:
                 yield f"| condition {name} | {before.conditions.get(name, 'not tested')} | {held} |"
+        for name, fault in after.faults.items():
+            earlier = before.faults.get(name, UNTRIED).claim
+            if earlier != fault.claim:
+                yield f"| fault {name} | {_inline(earlier)} | {_inline(fault.claim)} |"
         yield from self._why()
         harmless = {run.id for run in after.runs if not run.unknown} - set(after.harmful)
         new = [run for name, run in after.harmful.items() if name not in before.harmful]
@@ -175,6 +206,13 @@ class Comparison:
             Change.NOT_WEAKER: "not weaker than before",
         }
         return words[self.change]
+
+
+def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
+    """Return whether runs with a fault go wrong that did not before, or go wrong in a worse way."""
+    if not after.weakest:
+        return False
+    return not before.weakest or not satisfies(after.at_best, before.at_best)
 
 
 def _runs(title: str, runs: Sequence[RunPart]) -> Iterator[str]:

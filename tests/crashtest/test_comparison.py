@@ -54,6 +54,11 @@ DOUBLES = report(
 UNKNOWN = report(run("a", "unknown", unknown="nobody saw it"), strength="unknown", at_best="exactly-once")
 
 
+def under(at_best: str, weakest: str | None = None) -> dict[str, Any]:
+    """A report of which the runs with full disks have this guarantee."""
+    return RIGHT | {"faults": {"enospc": {"claim": f"claims {at_best}", "at_best": at_best, "weakest": weakest}}}
+
+
 def compared(folder: Path, *reports: dict[str, Any]) -> Comparison:
     read = []
     for number, each in enumerate(reports):
@@ -75,6 +80,17 @@ def compared(folder: Path, *reports: dict[str, Any]) -> Comparison:
         (UNKNOWN, DOUBLES, Change.WEAKER),
         (DOUBLES, UNKNOWN, Change.UNKNOWN),
         (RIGHT, RIGHT | {"axes": {"lost": "not seen", "duplicate": "not seen", "stuck": "violated"}}, Change.WEAKER),
+        (under("exactly-once"), under("exactly-once"), Change.NOT_WEAKER),
+        (under("exactly-once"), under("at-least-once", "e1"), Change.WEAKER),
+        (under("exactly-once"), under("exactly-once", "stuck"), Change.WEAKER),
+        (under("at-least-once", "e1"), under("at-least-once", "e2"), Change.NOT_WEAKER),
+        (under("at-least-once", "e1"), under("at-most-once", "e1"), Change.WEAKER),
+        (under("at-least-once", "e1"), under("exactly-once"), Change.NOT_WEAKER),
+        (under("unknown"), under("at-least-once", "e1"), Change.WEAKER),
+        (under("exactly-once"), under("unknown"), Change.UNKNOWN),
+        (under("exactly-once"), RIGHT, Change.UNKNOWN),
+        (RIGHT, under("at-least-once", "e1"), Change.WEAKER),
+        (RIGHT, under("exactly-once"), Change.NOT_WEAKER),
     ],
 )
 def test_weaker_is_what_claims_less_or_breaks_more(
@@ -89,6 +105,12 @@ def test_the_runs_that_differ_are_named(tmp_path: Path) -> None:
     assert "lost" not in text
     assert "**Harmful now, and not seen to be before:** 1 run(s)\n\n- `a`: at-least-once" in text
     assert "a 'crash' \\| does harm" in text
+
+
+def test_a_claim_about_a_fault_that_differs_is_shown(tmp_path: Path) -> None:
+    text = compared(tmp_path, under("exactly-once"), under("at-least-once", "e1")).markdown()
+    assert "| fault enospc | claims exactly-once | claims at-least-once |" in text
+    assert "fault" not in compared(tmp_path, under("exactly-once"), under("exactly-once")).markdown()
 
 
 def test_what_was_not_tried_now_is_not_said_to_be_harmless(tmp_path: Path) -> None:

@@ -361,3 +361,14 @@ def test_memory_that_a_database_shares_is_in_no_state(place: Path, name: str, kn
 def test_a_folder_that_the_command_makes_holds_nothing_before(tmp_path: Path) -> None:
     missing = tmp_path / "later"
     assert disk_module.Disk({missing: missing}).roots[missing].now == {}
+
+
+@pytest.mark.parametrize("name", ["sync", "syncfs"])
+def test_syncfs_reaches_one_of_several_file_systems(tmp_path: Path, name: str) -> None:
+    """labkit does not know which one, so it knows nothing of the state that a power cut leaves."""
+    other = Path("/proc/sys")
+    assert other.stat().st_dev != tmp_path.stat().st_dev
+    for folders in ((tmp_path,), (tmp_path, other)):
+        disk = disk_module.Disk(dict.fromkeys(folders, tmp_path))
+        disk.take(Call(1, 1, 1, CallKind.SYNC, name, str(tmp_path), "", 0, 0.0))
+        assert bool(disk.not_modelled) is (name == "syncfs" and len(folders) > 1)

@@ -123,6 +123,7 @@ class Disk:
     def __init__(self, copies: Mapping[Path, Path]) -> None:
         """Load the model; `copies` maps each folder to a copy made before the run, which counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
+        self._disks = {folder.stat().st_dev for folder in copies if folder.exists()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
 
@@ -167,6 +168,8 @@ class Disk:
             file.newest = Written(call.number, call.offset, call.size, before)
 
     def _sync(self, call: Call) -> None:
+        if call.name == "syncfs" and len(self._disks) > 1:
+            raise NotModelled("the folders lie on several file systems, of which syncfs syncs only one")
         if call.name in ("sync", "syncfs"):
             for file in self.files():
                 _settle(file)
