@@ -450,6 +450,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
     later = (keeps - 1, 1)
     two_steps = tuple(c.sample(names, 2))
     yield v("steps at different hours", steps=two_steps, keeps=keeps, crashes=2, downtimes=later, hour=9)
+    yield v("steps of one name", steps=two_steps[:1] * 2, keeps=keeps, crashes=2, downtimes=later, hour=9)
     still = (keeps - 1, keeps, 1)
     yield v("a pause", steps=(c.pick(*names),), keeps=keeps, losses=1, crashes=1, stalls=2, downtimes=still, hour=late)
     yield v("a pause without keys", steps=(c.pick(*names),), keeps=0, losses=1, crashes=1, stalls=1, downtimes=still)
@@ -457,6 +458,21 @@ def _runner(c: Chance) -> Iterator[Variant]:
     yield v("a new version far into a run", firsts=(far,), steps=(one, two), then=(one, three), crashes=1)
     words = ("week", "pack", "note", "claim", "refund")
     yield v("parts that run into one another", probe=(*c.sample(words, 2), c.randrange(1_000, 9_990)))
+    yield from _misread(c, one, two)
+
+
+def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
+    """Yield variants of `11b-runner` in which a careless reader of an entry confuses its parts, such as name and kind.
+
+    `one` and `two` are names of other steps.
+    """
+    kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
+    values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
+    wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
+    yield v("names that look like kinds", runs=kinds[:1], steps=kinds, then=(kinds[1], kinds[0], "send"), **wrongly)
+    yield v("a name and a kind", runs=(kinds[1],), steps=(one, *kinds[:2]), then=(kinds[1], one), **wrongly)
+    yield v("a number of two digits", steps=(*(one,) * 10, two), crashes=1, keeps=c.pick(0, 24))
+    yield v("a kind and a name", runs=(one,), steps=(kinds[0], two), then=(one, two), keeps=0, **wrongly)
 
 
 def _relay(c: Chance) -> Iterator[Variant]:

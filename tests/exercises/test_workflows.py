@@ -9,8 +9,8 @@ from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
 
 ENGINE = """
-import base64, hashlib, json, uuid
-from urllib.parse import quote
+import base64, hashlib, json, uuid, zlib
+from urllib.parse import quote, urlencode
 def next_action(step, journal, here, reply, now):
     run, name, number = step["run"], step["name"], step["number"]
     entries = [entry for entry in journal if entry[0] == number]
@@ -45,13 +45,28 @@ KEYS = (
     "hashlib.sha256(f'{run}/{number}'.encode()).hexdigest()",
     "hashlib.md5(json.dumps([run, name, number]).encode()).hexdigest()",
     "str(uuid.uuid5(uuid.NAMESPACE_URL, f'{run}#{number}'))",
+    "f'{len(run)}:{run}{number}'",
+    "f'{run}{number:09}'",
+    "f'{number:012} {run}'",
+    "f'{run}-{number:x}'",
+    "f'{number}{run!r}'",
+    "json.dumps(run) + str(number)",
+    "urlencode({'run': run, 'number': number})",
+    "quote(run) + '/' + str(number)",
+    "ascii([run, number])",
+    "f'{number}{hashlib.sha256(run.encode()).hexdigest()}'",
+    "hashlib.sha256(repr((run, number)).encode()).hexdigest()[:16]",
+    "hashlib.blake2b(json.dumps([number, run]).encode(), digest_size=8).hexdigest()",
+    "base64.urlsafe_b64encode(zlib.compress(f'{number}/{run}'.encode())).decode()",
+    "f'{run}@{number}'[::-1]",
+    "f'{run}-{number}-{starts[0]}'",
 )
 
 
 def of_keys() -> list[Variant]:
     """The variants in which steps or runs are alike; for a key, the others make no difference."""
     every = (*EXERCISES["11b-runner"].public, *variants("11b-runner", 0), *variants("11b-runner", 1))
-    return [each for each in every if {"probe", "runs"} & set(dict(each.parameters))]
+    return [each for each in every if {"probe", "runs", "firsts"} & set(dict(each.parameters))]
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -61,3 +76,51 @@ def test_a_key_that_is_always_different_is_right(key: str):
     for variant in of_keys():
         finding = exercise.judge(InNotebook(exercise.answer, names), variant)
         assert finding.passed, (variant.name, finding.message)
+
+
+TOO_SHORT = (
+    "hashlib.sha256(repr((run, number)).encode()).hexdigest()[:8]",
+    "f'{hashlib.sha256(run.encode()).hexdigest()[:8]}-{number}'",
+    "f'{number}/{zlib.crc32(run.encode())}'",
+    "str(int(hashlib.sha256(repr((run, number)).encode()).hexdigest(), 16) % 10**9)",
+)
+
+
+@pytest.mark.parametrize("key", TOO_SHORT)
+def test_a_hash_of_few_bits_is_wrong_also_with_the_number_beside_it(key: str):
+    exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
+    probes = [each for each in of_keys() if "probe" in dict(each.parameters)]
+    assert len(probes) == 3
+    for variant in probes:
+        finding = exercise.judge(InNotebook(exercise.answer, names), variant)
+        assert not finding.passed
+        assert "bits only" in finding.message
+
+
+@pytest.mark.parametrize("width", range(1, 9))
+@pytest.mark.parametrize("form", ["f'{run}{number:0W}'", "f'{number:0W}{run}'", "f'{run}{number:<W}'"])
+def test_a_key_without_anything_between_its_parts_is_wrong_at_every_width(form: str, width: int):
+    exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", form.replace("W", str(width))))
+    for variant in of_keys():
+        if "probe" in dict(variant.parameters):
+            assert not exercise.judge(InNotebook(exercise.answer, names), variant).passed
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('entry[2] == "done"', '"done" in entry'),
+        ('entry[2] == "done"', '"done" in str(entry)'),
+        ("entry[1] != name", "name not in entry"),
+        ("entry[1] != name", "entry[1] not in step.values()"),
+        ("entry[1] != name", "entry[1].casefold() != name.casefold()"),
+        ("entry[0] == number", "number in entry"),
+        ("entry[0] == number", "str(number) in str(entry[0])"),
+    ],
+)
+def test_a_careless_look_at_an_entry_is_wrong_in_the_check_and_in_grading(right: str, wrong: str):
+    source = ENGINE.replace("KEY", "f'{run}/{number}'")
+    assert right in source
+    exercise, names = EXERCISES["11b-runner"], run(source.replace(right, wrong))
+    for every in (exercise.public, variants("11b-runner", 0), variants("11b-runner", 1)):
+        assert not all(exercise.judge(InNotebook(exercise.answer, names), variant).passed for variant in every)

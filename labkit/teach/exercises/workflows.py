@@ -12,28 +12,22 @@ from typing import NamedTuple, cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.keys_alike import (
+    FEWEST_BITS,
+    Step,
+    bits,
+    joined,
+    joined_as,
+    names_alike,
+    numbers_alike,
+    padded,
+    random_runs,
+    runs_alike,
+)
 from labkit.teach.exercises.searching import steady, unusable
 
 NAMES = ("charge", "mail")
 RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
-
-
-BETWEEN = ("-", "_", ":", "/", "|", ".", ",", "#", " ", "\n", "")
-"""The texts that join the parts of most keys."""
-RARELY_BETWEEN = (
-    *(";", "=", "+", "@", "&", "~", "*", "\t", "\0", "\x1f", "::", "--", "__", "//", ", ", ": ", " - ", " / ", " | "),
-    *("->", "-step-", "_step_", ":step:", "/step/", " step ", "  ", "%20"),
-)
-LONG = (70, 1_000)
-"""The lengths of texts at whose ends names differ; keys are often cut to fewer characters."""
-
-
-class Step(NamedTuple):
-    """A step of a run; the name of the run and the step's number identify it."""
-
-    run: str
-    name: str
-    number: int
 
 
 class Entry(NamedTuple):
@@ -111,7 +105,7 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     each tested with every run; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
     key; `crashes`, `losses` and `stalls`, the largest numbers of kills, of lost answers and of waits in the middle of a
     process; and `downtimes`, the hours that may pass until a restart or in such a wait. With `probe`, a run, the name
-    of a step and its number, only the keys of steps are compared that differ in little (see `_probed`).
+    of a step and its number, only steps are asked about that a careless key or comparison confuses (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
@@ -225,10 +219,28 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     The words of `probe` should be small letters alone: these are the same after most changes of a text.
     """
     key = _first_key(ask, probe, keys)
-    steps = [*_joined_as(key, probe), *_joined(probe.run, probe.number), *_runs_alike(probe)]
+    run, _, number = probe
+    steps = [*joined_as(key, probe), *joined(run, number), *padded(run), *runs_alike(probe), *numbers_alike(probe)]
     for step in ask.announced(steps, _question):
         _first_key(ask, step, keys)
-    return 1 + len(steps)
+    hashed = [_first_key(ask, step, keys) for step in ask.announced(random_runs(probe), _question)]
+    if (size := bits(hashed)) < FEWEST_BITS:
+        raise Wrong(
+            f"The keys of runs with long names are short, for example {shown(hashed[0])} and {shown(hashed[1])}.",
+            f"They can differ in about {size:.0f} bits only, so among many messages two have the same key.",
+            "The key is a hash, or a number, of too few bits: some messages have the same.",
+        )
+    states = [_renamed(probe, *pair) for pair in dict.fromkeys(names_alike(probe.name))]
+    for workflow, run_before in ask.announced(states, lambda state: _arguments(*state, number)):
+        action, reply = _action(ask, workflow, run_before, number)
+        _check(workflow, run_before, Asked(number, workflow.versions[0][0], reply), action)
+    return 1 + len(steps) + len(hashed) + len(states)
+
+
+def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
+    """Return a workflow that asks for a step `name`, and the state in which a step `before` began under its number."""
+    run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
+    return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
@@ -250,65 +262,17 @@ def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
     return key
 
 
-def _joined_as(key: str, step: Step) -> Iterator[Step]:
-    """Yield two steps with one key if every key is its parts with the same texts between as in this step's key.
-
-    For example, if keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have
-    the same ones. Yields nothing if the key does not show run and name, for example because it is a hash.
-    """
-    run, name, number = step
-    if run not in key or name not in key:
-        return
-    one, other = sorted((run, name), key=key.index)
-    between = key[key.index(one) + len(one) : key.index(other)]
-    left, digits, right = between.partition(str(number))
-    if digits:
-        pair = (one, number, f"{one}{left}{number + 1}{right}{other}"), (f"{one}{between}{one}", number + 1, other)
-    else:
-        pair = (one, number, f"{one}{between}{other}"), (f"{one}{between}{one}", number, other)
-    for first, each, second in pair:
-        yield Step(first, second, each) if one == run else Step(second, first, each)
-
-
-def _joined(word: str, number: int) -> Iterator[Step]:
-    """Yield pairs of steps with one key if a key is made of its parts, in any order, with a usual text between them.
-
-    A hash of such a text does not show its parts. So this function tries `BETWEEN` and `RARELY_BETWEEN`. The number has
-    several digits, so that it stays the same if it is written with leading zeros.
-    """
-    # The digits of a number go on in a run, or in a name.
-    yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
-    yield from (Step(word, word, int(f"{number}1")), Step(f"1{word}", word, number), Step(word, f"1{word}", number))
-    # Run and name are next to one another. Both are built of one word, so either may come first.
-    for text in BETWEEN + RARELY_BETWEEN:
-        yield Step(word, f"{word}{text}{word}", number)
-        yield Step(f"{word}{text}{word}", word, number)
-    # The number is between them.
-    for left, right in (*product(BETWEEN, repeat=2), *zip(RARELY_BETWEEN, RARELY_BETWEEN, strict=True)):
-        yield Step(word, f"{word}{left}{number + 1}{right}{word}", number)
-        yield Step(f"{word}{left}{number}{right}{word}", word, number + 1)
-
-
-def _runs_alike(step: Step) -> Iterator[Step]:
-    """Yield the same step of runs that are equal if a key cuts, cleans, simplifies or only counts a run's name."""
-    word = step.run
-    runs = [f"{word}{text}a" for text in BETWEEN + RARELY_BETWEEN]
-    runs += [word, f"{word} ", f"{word} a ", f" {word} a", f"{word} a\n", f"{word} A", f"{word.title()} a"]
-    runs += [f"{word} b", f"b {word} a", f"{word} 7", f"{word} 07", f"{word} b7", f"b {word} 7"]
-    # Letters of one normal form, or none of ASCII; and letters with the same sum or the same Adler-32.
-    runs += [f"{word} {text}" for text in ("\xe9", "e\u0301", "\xe8", "e", "ss", "\xdf", "cdc", "dcc", "dbd")]
-    for length in LONG:
-        long = (word * length)[:length]
-        runs += [f"{long}a", f"{long}b", f"a{long}", f"b{long}", f"{long}a{long}", f"{long}b{long}"]
-    yield from (step._replace(run=run) for run in dict.fromkeys(runs))
+def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
+    """Return the arguments by which a learner's function is asked for the next action in a state."""
+    name = workflow.versions[run.version][run.place]
+    step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
+    journal: list[Plain] = [list(entry) for entry in run.journal]
+    return step, journal, list(run.here), list(run.reply), run.now
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
     """Return the engine's next action, and the call with its answer as text."""
-    name = workflow.versions[run.version][run.place]
-    step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
-    journal: list[Plain] = [list(entry) for entry in run.journal]
-    arguments: tuple[Plain, ...] = (step, journal, list(run.here), list(run.reply), run.now)
+    arguments = _arguments(workflow, run, number)
     value = ask(*arguments)
     reply = ask.with_answer(*arguments)
     if run.story:
@@ -464,7 +428,18 @@ JUDGES = {
         variant("empty results", results=(0, None), crashes=1),
         variant("two runs of many mails", runs=("run 1", "run 11"), steps=("mail",) * 12),
         variant("a step that starts hours after the run", keeps=12, crashes=2, downtimes=(9, 3)),
+        variant("two steps of one name, hours apart", keeps=12, steps=("mail", "mail"), crashes=2, downtimes=(9, 3)),
+        variant("a crash after many steps", steps=(*("mail",) * 10, "charge"), crashes=1),
         variant("a process that stands still", steps=("mail",), hour=3, losses=1, crashes=1, stalls=1, downtimes=STILL),
+        variant(
+            "words of the journal as names and results",
+            runs=("started", "done"),
+            steps=("done", "started", "abandoned"),
+            then=("started", "done", "send"),
+            results=("started", 1, "done"),
+            crashes=1,
+            hour=1,
+        ),
         variant("runs and names of any text", probe=("order", "mail", 1_040)),
     )
 }

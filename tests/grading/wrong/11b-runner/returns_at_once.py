@@ -1,5 +1,5 @@
 # misconception: the answer of the receiver is the result, noted or not
-# says: but the journal does not have this result
+# says: answered ['return', 'ok 1'], but the journal
 def next_action(step, journal, here, reply, now):
     entries = [entry for entry in journal if entry[0] == step["number"]]
     if any(entry[1] != step["name"] for entry in entries):

@@ -1,0 +1,316 @@
+"""Steps whose keys are equal if a careless rule makes them: the probes of exercise `11b-runner`.
+
+A key must tell all steps of all runs apart. No judge can try all of them, so this module lists steps that the usual
+mistakes confuse: parts that are joined, padded or cut, letters that are simplified, and hashes of too few bits.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+from random import Random
+from typing import NamedTuple
+
+BETWEEN = ("-", "_", ":", "/", "|", ".", ",", "#", " ", "\n", "")
+"""The texts that join the parts of most keys."""
+_SINGLE = (
+    *(";", "=", "+", "@", "&", "~", "*", "!", "?", "$", "%", "^", "'", '"', "`", "\\", "<", ">", "(", ")", "[", "]"),
+    *("{", "}", "\t", "\r", "\0", "\x01", "\x1c", "\x1d", "\x1e", "\x1f", "\x7f", "\xa7", "\xb6", "\xb7", "\xa6"),
+    *("\u2014", "\u2013", "\u2192", "\u2022", "\ufffe", "\uffff", "x", "n", "0"),
+)
+RARELY_BETWEEN = (
+    *_SINGLE,
+    *(
+        "::",
+        "--",
+        "__",
+        "//",
+        "||",
+        "##",
+        "@@",
+        "~~",
+        "..",
+        "==",
+        "&&",
+        "++",
+        "**",
+        "%%",
+        ">>",
+        "<<",
+        "  ",
+        "---",
+        "___",
+    ),
+    *(":::", "|||", "///", "...", "->", "=>", "<-", "-->", "<>", "\r\n", "\n\n", "\\n", "\\0", "%20", ", ", ": ", "; "),
+    *(
+        ". ",
+        " - ",
+        " / ",
+        " | ",
+        " > ",
+        " : ",
+        " :: ",
+        " -> ",
+        " # ",
+        " + ",
+        " = ",
+        " and ",
+        " step ",
+        "-step-",
+        "_step_",
+    ),
+    *(":step:", "/step/", "/steps/", "', '", '", "', "','", '","', "','step': '", '","step":"'),
+)
+"""Further such texts. Each is also tried at both ends of a run's name, where it may be stripped."""
+_LABELLED = tuple(
+    (f"{comma}{number}{equals}", f"{comma}name{equals}")
+    for comma, number, equals in product(("&", ",", " ", ", ", ";"), ("number", "step"), ("=", ":"))
+)
+_WRITTEN = (
+    *(("', ", ", '"), ('", ', ', "'), ("', 'number': ", ", 'name': '"), ('", "number": ', ', "name": "')),
+    *(('","number":', ',"name":"'), ('", "step": ', ', "name": "'), ('","step":', ',"name":"')),
+    *(
+        (":step:", ":name:"),
+        ("-step-", "-name-"),
+        ("/steps/", "/"),
+        ("/step/", "/"),
+        ("[", "]"),
+        ("[", "] "),
+        ("(", ")"),
+    ),
+)
+"""Pairs of texts around a number that is between run and name."""
+LONG = (70, 1_000)
+"""The lengths of texts at whose ends names differ; keys are often cut to fewer characters."""
+DIGITS = 9
+"""The largest number of digits of a step's number, as the task says."""
+
+ALIKE = (
+    # One letter in two normal forms, without its accent, or as an encoding's error handler or an escape writes it.
+    (
+        "\xe9",
+        "e\u0301",
+        "e",
+        "E",
+        "\xc9",
+        "\xe8",
+        "?",
+        "\ufffd",
+        "",
+        "\\xe9",
+        "\\u00e9",
+        "&#233;",
+        "&eacute;",
+        "&#xe9;",
+    ),
+    ("\xe9", "\\N{LATIN SMALL LETTER E WITH ACUTE}", "%C3%A9", "%E9", "=C3=A9", "\u01e9", "i", "\xc3\xa9"),
+    ("ss", "\xdf", "SS", "\u1e9e", "s", "\u017f"),
+    ("fi", "\ufb01"),
+    ("1", "\u2460", "\xb9", "\uff11", "\u0661", "01", "1.0", "+1"),
+    ("k", "K", "\u212a", "\uff2b"),
+    ("\xe5", "\xc5", "\u212b", "A\u030a"),
+    ("\xb5", "\u03bc", "\u039c"),
+    ("\u03c3", "\u03c2", "\u03a3"),
+    ("i", "I", "\u0131", "\u0130", "i\u0307"),
+    (
+        " ",
+        "  ",
+        "\xa0",
+        "\u2003",
+        "\u3000",
+        "\t",
+        "\n",
+        "\r\n",
+        "\r",
+        "+",
+        "%20",
+        "_",
+        "-",
+        "\u2010",
+        "\u2013",
+        "\u2212",
+    ),
+    ("'", "\u2019", "`", '"', "\u201c", "''", "\\'", "&#39;", "&#x27;"),
+    ("...", "\u2026"),
+    ("&", "&amp;", "%26", "<", "&lt;"),
+    ("\\", "/", "\\\\", "//", "%2F", "%5C"),
+    ("\u4e2d", "&#20013;", "\\u4e2d", "%E4%B8%AD"),
+    ("\u4e2d", "\u6587", "\u20ac", "\u0141", "\U0001f600", "\U0001f601"),
+    ("a", "a\u200b", "a\ufeff", "a\xad", "a\0", "a\x1b", "aa", "a a"),
+    ("a b", "b a", "a b a"),
+    ("cdc", "dcc", "dbd", "ccd"),
+    ("a-b", "a_b", "a.b", "a/b", "a:b", "ab"),
+)
+"""Groups of texts that are equal after a usual change: a normal form, other case, another encoding, sorted letters."""
+
+_NUMBERS = (
+    *(
+        *range(13),
+        19,
+        20,
+        21,
+        59,
+        60,
+        61,
+        99,
+        100,
+        101,
+        110,
+        127,
+        128,
+        129,
+        199,
+        200,
+        255,
+        256,
+        257,
+        365,
+        366,
+        500,
+        511,
+    ),
+    *(512, 999, 1_000, 1_001, 1_010, 1_023, 1_024, 1_025, 4_095, 4_096, 9_999, 10_000, 32_768, 65_535, 65_536, 65_537),
+    *(
+        100_000,
+        999_999,
+        1_000_000,
+        1_000_001,
+        16_777_216,
+        16_777_217,
+        123_456_788,
+        123_456_789,
+        899_999_999,
+        999_999_999,
+    ),
+)
+FEWEST_BITS = 42
+"""A hash of fewer bits gives two of some million messages the same key; the task asks for 64."""
+_RANDOM_RUNS, _RANDOM_LENGTH = 14, 1_000
+
+
+class Step(NamedTuple):
+    """A step of a run; the name of the run and the step's number identify it."""
+
+    run: str
+    name: str
+    number: int
+
+
+def joined_as(key: str, step: Step) -> Iterator[Step]:
+    """Yield two steps with one key if every key is its parts with the same texts between as in this step's key.
+
+    For example, if keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have
+    the same ones. Yields nothing if the key does not show run and name, for example because it is a hash.
+    """
+    run, name, number = step
+    if run not in key or name not in key:
+        return
+    one, other = sorted((run, name), key=key.index)
+    between = key[key.index(one) + len(one) : key.index(other)]
+    left, digits, right = between.partition(str(number))
+    if digits:
+        pair = (one, number, f"{one}{left}{number + 1}{right}{other}"), (f"{one}{between}{one}", number + 1, other)
+    else:
+        pair = (one, number, f"{one}{between}{other}"), (f"{one}{between}{one}", number, other)
+    for first, each, second in pair:
+        yield Step(first, second, each) if one == run else Step(second, first, each)
+
+
+def joined(word: str, number: int) -> Iterator[Step]:
+    """Yield pairs of steps with one key if a key is made of its parts, in any order, with a usual text between them.
+
+    A hash of such a text does not show its parts. So this function tries `BETWEEN`, `RARELY_BETWEEN` and others. The
+    number has several digits, so that it stays the same if it is written with leading zeros.
+    """
+    # The digits of a number go on in a run, or in a name.
+    yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
+    yield from (Step(word, word, int(f"{number}1")), Step(f"1{word}", word, number), Step(word, f"1{word}", number))
+    # Run and name are next to one another. Both are built of one word, so either may come first.
+    labels = (text for _, label in _LABELLED for text in (label, label.replace("name", "run")))
+    for text in dict.fromkeys((*BETWEEN, *RARELY_BETWEEN, *labels, "', 'name': '", '", "name": "', '","name":"')):
+        yield Step(word, f"{word}{text}{word}", number)
+        yield Step(f"{word}{text}{word}", word, number)
+    # The number is between them.
+    around = (*product(BETWEEN, repeat=2), *zip(RARELY_BETWEEN, RARELY_BETWEEN, strict=True), *_LABELLED, *_WRITTEN)
+    for left, right in around:
+        yield Step(word, f"{word}{left}{number + 1}{right}{word}", number)
+        yield Step(f"{word}{left}{number}{right}{word}", word, number + 1)
+    # The first step's key is the run alone.
+    yield Step(word, word, 1)
+    yield from (Step(f"{word}{text}1", word, 0) for text in BETWEEN + RARELY_BETWEEN)
+    yield from (Step(f"1{text}{word}", word, 0) for text in BETWEEN + RARELY_BETWEEN)
+
+
+def padded(word: str) -> Iterator[Step]:
+    """Yield pairs of steps with one key if a number of any width is written before or after a text that goes on.
+
+    The number may be decimal, octal, hexadecimal or binary, and filled with zeros or blanks up to a width: then *a1*
+    and 100 are the same as *a* and 1100 written with four digits. Some pairs are equal only with a length as well.
+    """
+    for base, widths in ((10, range(1, DIGITS)), (8, range(1, DIGITS)), (16, range(1, 8)), (2, (1, 2, 4, 8, 16))):
+        for width in widths:
+            low, high = base ** (width - 1), base**width
+            yield from (Step(word, word, high), Step(f"0{word}", word, low), Step(word, f"0{word}", low))
+            yield from (Step(word, word, low + high), Step(f"{word}1", word, low), Step(word, f"{word}1", low))
+    length = len(word)
+    yield from (Step(word, word, int(f"{length + 1}7")), Step(f"{word}{length}", word, 7))
+    nine = (word * DIGITS)[:9]
+    yield from (Step(nine, word, 110), Step(f"9{nine}", word, 1))
+
+
+def numbers_alike(step: Step) -> Iterator[Step]:
+    """Yield steps of one run whose numbers are equal if a key cuts or rounds them, or takes a remainder."""
+    numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
+    numbers += [step.number + 2**power for power in range(4, 30)]
+    yield from (step._replace(number=number) for number in dict.fromkeys(numbers))
+
+
+def runs_alike(step: Step) -> Iterator[Step]:
+    """Yield the same step of runs that are equal if a key cuts, cleans, simplifies or only counts a run's name."""
+    word = step.run
+    runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
+    for text in BETWEEN + RARELY_BETWEEN:
+        runs += [f"{word}{text}a", f"b{text}a", f"{word}{text}", f"{text}{word}"]
+    runs += [word, f"{word} ", f"{word} a ", f" {word} a", f"{word} a\n", f"{word} A", f"{word.title()} a"]
+    runs += [f"{word} b", f"b {word} a", f"{word} 7", f"{word} 07", f"{word} b7", f"b {word} 7", f"{word}-1"]
+    runs += [f"{word}{' ' * blanks}a" for blanks in range(1, 9)]
+    runs += [f"{word} {text}" for group in ALIKE for text in group]
+    for length in LONG:
+        long = (word * length)[:length]
+        runs += [f"{long}a", f"{long}b", f"a{long}", f"b{long}", f"{long}a{long}", f"{long}b{long}"]
+    yield from (step._replace(run=run) for run in dict.fromkeys(runs))
+
+
+def random_runs(step: Step) -> list[Step]:
+    """Return the same step of runs with long names of random letters, which no key can shorten without a hash."""
+    letters = Random(step.run)
+    names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))
+    return [step._replace(run=name) for name in names]
+
+
+def bits(keys: Sequence[str]) -> float:
+    """Return the largest number of bits by which the keys of `random_runs` can differ, from the characters they have.
+
+    The beginning and the end that all keys share are not counted.
+    """
+    rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
+    characters = set("".join(rest))
+    return max(map(len, rest)) * math.log2(len(characters)) if characters else 0.0
+
+
+def _without_common_start(texts: Sequence[str]) -> list[str]:
+    start = next((place for place, each in enumerate(zip(*texts, strict=False)) if len(set(each)) > 1), None)
+    return [each[min(map(len, texts)) if start is None else start :] for each in texts]
+
+
+def names_alike(name: str) -> Iterator[tuple[str, str]]:
+    """Yield pairs of different names that a careless comparison takes for equal, or for parts of the journal."""
+    for text in ("a", " ", " a", "\n", "1", "-", ".", "'", "\0"):
+        yield from ((name, f"{name}{text}"), (f"{name}{text}", name), (name, f"{text}{name}"), (f"{text}{name}", name))
+    yield from ((name, name.upper()), (name.title(), name), (f"{name} a", f"{name}-a"), (f"{name} a", f"a {name}"))
+    yield from ((f"{name} 7", f"{name} 07"), (name, "x"), (name[:-1], name), (name, name[1:]))
+    yield from ((name, other) for other in ("started", "done", "start", "None", "0"))
+    for group in ALIKE:
+        yield from ((f"{name} {one}", f"{name} {other}") for one, other in pairwise((*group, group[0])))
+    for length in LONG:
+        long = (name * length)[:length]
+        yield from ((f"{long}a", f"{long}b"), (f"a{long}", f"b{long}"), (f"{long}a{long}", f"{long}b{long}"))
