@@ -79,7 +79,7 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
     with pytest.raises(InvalidInput, match="no `labkit grade` has written there"):
         graded(tmp_path, "other", parts=[tmp_path / "empty"])
     (tmp_path / "part" / "grading.json").write_text("{")
-    with pytest.raises(InvalidInput, match="it cannot be read"):
+    with pytest.raises(InvalidInput, match="this file cannot be read"):
         graded(tmp_path, "other", parts=[tmp_path / "part"])
 
 
