@@ -95,7 +95,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether a list's items, or a dict's keys and values, have the types `inside`, as `int` in `list[int]`."""
+    """Return whether the items of a list, or the keys and values of a dict, have the annotated types `inside`."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -106,7 +106,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return an annotation's types, to stand before "as in": `a number or a path,`; only `it` if there are too many."""
+    """Return the accepted types for an error message, such as `a number or a path,`, or `it` if there are too many."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -124,7 +124,7 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as the user typed it, cut to 40 characters, or its class if its `repr` is not readable."""
+    """Return the `repr` of a value, cut to 40 characters, or the name of its class if it has no `repr` of its own."""
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     text = repr(value)

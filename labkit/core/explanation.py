@@ -170,7 +170,7 @@ class _Watch(ABC):
     """Passes on a history's rows and readings, and finds the first of these that no run without failures can show."""
 
     may_skip: ClassVar[bool]
-    """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
+    """Whether readers may miss records of a key, as with upserts; if rows are appended, every record must appear."""
     _following: Sequence[int]
     """For each record, the first later record of the same key that may follow it; -1 if none."""
 
@@ -273,7 +273,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether the value is allowed for the row's record (expected: `right`), and the same as before."""
+        """Return whether a row's value is `right` or allowed, and equals that of earlier rows of the same record."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -282,7 +282,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Note if the reader saw only a part of a planned batch; return False then, otherwise True."""
+        """Return False, and note why, if this reading saw only a part of a planned batch; otherwise True."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):

@@ -232,7 +232,7 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note how long a record's first row was complete (`earliest`: since when) before readers could see it."""
+        """Note for how long the first row of a record was complete in the store before readers could see it."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -241,7 +241,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Change what readers see by this event; if it becomes wrong or right through that, note the time."""
+        """Apply an event to what readers see. If their view becomes wrong or right by that, note the time."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)

@@ -82,7 +82,7 @@ SENTENCES = {
 }
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
-"""The points that a task passes before it ends. With foreachBatch the driver writes, so the driver passes them."""
+"""The failpoints (crash points) inside a Spark task. With foreachBatch, the driver writes the rows and passes them."""
 
 RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 

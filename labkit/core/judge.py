@@ -88,10 +88,13 @@ class _Tally:
         self.keyed = history.keyed
         self.record = {record.offset: record for record in expected}
         self.effect: dict[int, Observation] = {}
-        """For each record with an effect, its first effect if rows are appended, or its last with upserts."""
+        """For each record, the observed row that counts: the first one if rows are appended, the last one with upserts.
+
+        Rows of aborted transactions do not count.
+        """
         self.effects = 0
         self.last: dict[str, Observation] = {}
-        """The last effect of each key."""
+        """For each key, the last observed row that is not aborted."""
         self.furthest: dict[str, Record] = {}
         """For each key, the record with the largest offset observed so far, whether or not that observation was an
         effect.
@@ -99,9 +102,9 @@ class _Tally:
         self.plan: dict[int, PlannedBatch] = {}
         """The planned batch of each planned record."""
         self.absent: dict[PlannedBatch, int] = {}
-        """The number of records in each batch that had no effect up to the last reading."""
+        """For each planned batch, the number of its records that readers had not seen at the last reading."""
         self.fresh: list[int] = []
-        """The records whose first effect came after the last reading."""
+        """The offsets of the records that appeared after the last reading."""
         self.cases: dict[str, dict[int, Witness]] = {name: {} for name in LISTS}
         """For each anomaly, the witness of each offset."""
         offsets = [record.offset for record in expected]

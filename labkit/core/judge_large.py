@@ -191,7 +191,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row read before its transaction committed; return whether that aborted, so the row is no effect."""
+        """Note that a row was read before its transaction committed; return whether the transaction aborted later."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 

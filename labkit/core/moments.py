@@ -20,7 +20,7 @@ class Moment(NamedTuple):
     words: str
     is_on_disk: bool = False
     is_passed: bool = True
-    """Whether a batch of this sink passes this failpoint."""
+    """Whether a micro-batch of the sink ever reaches this failpoint."""
 
 
 NAMES = {
@@ -34,11 +34,17 @@ NAMES = {
     FailPoint.AFTER_COMMIT: "committed",
     FailPoint.AFTER_COMMIT_LOG: "noted",
 }
-"""The short names of the nine failpoints of a batch, in the order in which a batch of Spark's own order passes them."""
+"""The short names of the nine failpoints (crash points) of a micro-batch.
+
+They are in Spark's order, in which the sink commits before Spark records the batch as finished.
+"""
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint's name with its short name, as in `ready (sink.after_pre_commit)`, or other text unchanged."""
+    """Return the name of a failpoint (crash point) after its short name, as in `ready (sink.after_pre_commit)`.
+
+    Any other text is returned unchanged.
+    """
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
@@ -79,10 +85,7 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key for a failpoint: its position among those that the sink passes, which are `passed`.
-
-    A failpoint that the sink does not pass is sorted directly after the last earlier one that it passes.
-    """
+    """Return a sort key that puts a failpoint which the sink never passes after the last earlier one of `passed`."""
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

@@ -49,7 +49,7 @@ class Option(Generic[ValueT]):
     """A function that computes the default from the other settings; None if the default is fixed."""
     needs: Sequence[Need] = ()
     check: Callable[[Any], object] | None = None
-    """A function that compares the value with other options. It raises `InvalidInput`."""
+    """A function that raises `InvalidInput` if the value contradicts other options; None if there is no such check."""
     always: bool = False
     """Whether the printed command contains the option even at its default."""
     flag_name: str = ""

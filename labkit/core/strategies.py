@@ -36,25 +36,25 @@ class Op(StrEnum):
     LOG = "log"
     """A row goes into a log that counts only once it is sealed (wal)."""
     PREPARE = "prepare"
-    """A task pre-commits its transaction, which is its vote for yes."""
+    """A task pre-commits its transaction, and by that votes to commit the batch."""
     SEAL = "seal"
-    """A task seals its log, which is its vote for yes and replaces the log of an earlier attempt."""
+    """A task closes its log, and by that votes to commit. The log replaces the one of an earlier attempt (wal)."""
     LOOK = "look"
-    """The driver checks whether the batch's marker or second confirmation exists; if so, it writes nothing again."""
+    """The driver checks whether a marker or a confirmation says that the batch is written, and then skips the batch."""
     COMMIT = "commit"
     """A participant's transaction is committed, so its rows become visible."""
     FLUSH = "flush"
     """One row of the log is written to the store and becomes visible."""
     CONFIRM = "confirm"
-    """The second confirmation of a batch becomes durable."""
+    """The sink records durably that it has written the whole log of a batch to the store (wal)."""
     MARK = "mark"
     """The rows of a batch and its marker are committed together."""
     STORE_HANDLES = "store_handles"
-    """The votes of a batch become durable."""
+    """The driver stores durably which tasks of a batch have voted to commit, with their transactions."""
     LOG_COMMIT = "log_commit"
     """`commits/N` becomes durable."""
     TELL = "tell"
-    """The notification of a decided batch arrives; nothing waits for it."""
+    """The engine notifies the sink that a batch is finished. The sink does nothing, because it has committed before."""
     FORGET = "forget"
     """The driver deletes the stored votes of a batch."""
     ABORT = "abort"
@@ -97,7 +97,7 @@ class StrategyFacts:
     commit_ops: tuple[CommitOp, ...]
     """The operations of the sink's commit in sequence, each for every row, transaction or batch it concerns."""
     recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
-    """What a restarted driver does for each decided batch; empty if recovery has nothing to do.
+    """What a restarted driver does for each batch that must be committed; empty if recovery has nothing to do.
 
     `Op.ABORT` means that it also aborts all other transactions of its query.
     """

@@ -25,27 +25,27 @@ class Files(NamedTuple):
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of the file for this kind of content, level of the search and part of the states."""
+        """Return the path of one file: of this kind of content, level (steps from the start) and part of the states."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into the file for this kind of content, level of the search and part of the states."""
+        """Pickle a value into a file, which is complete or absent even if the process dies."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Return the value that `dump` pickled for this kind of content, level of the search and part of the states."""
+        """Return the value that `dump` pickled under this kind, level and part."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write an array into the file for this kind of content, level of the search and part of the states."""
+        """Write a NumPy array into a file, which is complete or absent even if the process dies."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Return the array that `save` wrote for this kind of content, level of the search and part of the states."""
+        """Return the array that `save` wrote under this kind, level and part."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
@@ -70,7 +70,7 @@ class Files(NamedTuple):
         return np.frombuffer(written, rows.paired(width))
 
     def remove(self, kind: str, level: int, part: int) -> None:
-        """Delete the file for this kind of content, level of the search and part of the states."""
+        """Delete one file of the search. Raises `FileNotFoundError` if it does not exist."""
         self.path(kind, level, part).unlink()
 
     @staticmethod

@@ -318,7 +318,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store the successors that had a value without a code. `width` is the bytes of an encoded state."""
+    """Encode and store the successors of a part that could not be encoded before, each in `width` bytes."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()

@@ -54,9 +54,9 @@ class Expansion(NamedTuple):
     counts: "array[int]"
     """How many of the entries in `reached` come from each expanded state."""
     reached: Sequence[int]
-    """The numbers of the reached states; 0 for a state that contains a value without a code."""
+    """The reached states, encoded as numbers; 0 for a state that the helper cannot encode."""
     unencoded: list[tuple[int, Any]]
-    """The states without a number, each with its index in `reached`; the leader assigns codes to their values."""
+    """The states that the helper cannot encode, each with its index in `reached`; the leader encodes them."""
 
 
 class Violation(NamedTuple):
@@ -257,7 +257,7 @@ class Search(Generic[StateT]):
                 self.claims.broken.append((claim, state))
 
     def _is_over(self) -> bool:
-        """Count one more expanded state, and return whether the search must stop after it."""
+        """Count one more state whose successors are known, and return whether the search must stop after it."""
         self.expansions += 1
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 

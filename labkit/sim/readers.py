@@ -56,7 +56,7 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """Return a row without its visibility, which changes when its transaction ends; return other events unchanged."""
+    """Return a row without its visibility, which changes when its transaction ends. Other events stay unchanged."""
     return event[:5] if isinstance(event, Observation) else event
 
 

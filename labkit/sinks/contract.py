@@ -66,7 +66,7 @@ class Sink(ABC, Generic[StoreT]):
     reach: Reach = field(default=pass_by)
 
     bears_speculation: ClassVar[bool] = False
-    """Whether two attempts of one task may run at once (spark.speculation) without mixing their rows."""
+    """Whether Spark may run two attempts of one task at once (spark.speculation) without mixing their rows."""
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:

@@ -51,7 +51,7 @@ class OpenRecovery(TwoPhaseCommit):
 
     def properties(self) -> Sequence[Property[State]]:
         """Return the properties to check: those of two-phase commit, and that only yes-voters wait after a restart."""
-        sentence = "Who has not voted yes need not wait for anybody."
+        sentence = "A participant that has not voted yes never waits for a decision."
         return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 
     rules: ClassVar[dict[str, Rule[State]]] = {

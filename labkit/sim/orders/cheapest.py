@@ -22,12 +22,12 @@ Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """A repair of a write order: an exactly-once one, with its recovery rules, and the edits that lead to it."""
+    """A proposed repair of a write order: the exactly-once order, its recovery rules, and the edits that lead to it."""
 
     design: Design
     edits: tuple[str, ...]
     seen: tuple[str, ...]
-    """The claims that readers can still see violated in the meantime, such as a value that goes back."""
+    """The properties that the repaired order violates before the end of a run, such as that no value goes back."""
 
     def __str__(self) -> str:
         if not self.edits:
@@ -125,7 +125,7 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
     if recovery.start is not before.start:
         edits.append(f"restart from {recovery.start}")
     if recovery.newest is not before.newest:
-        edits.append("take the newest state" if recovery.newest else "take the state of the note")
+        edits.append("take the newest state" if recovery.newest else "take the state of the recorded step")
     if recovery.skips is not before.skips:
         edits.append("skip what is marked" if recovery.skips else "do not skip what is marked")
     if recovery.leftover is not before.leftover:

@@ -21,7 +21,7 @@ from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
-"""The names of the claims that are checked at the end of every schedule, in the order of the results."""
+"""The names of the properties (claims) that are checked at the end of every schedule, in the order of the results."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
 """The rows that one reader saw: offset and value of each, in the order of visibility. (-1, 0) marks a crash, and

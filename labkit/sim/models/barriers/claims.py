@@ -175,7 +175,7 @@ def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
 
 
 Reason = Callable[[State], str]
-"""A function that returns a sentence on how a state breaks a claim; an empty string if the state does not break it."""
+"""A function that says in a sentence how a state violates a property; an empty text if the state does not."""
 
 
 class Ends(StateJudge[State]):
@@ -216,7 +216,7 @@ def _disorder(settings: Settings) -> Reason:
         for which, into in enumerate(map(out_of_order, state[2])):
             if into >= 0:
                 task = settings.task(settings.sources + which)
-                return f"barriers come to {task} out of order by its channel {into}."
+                return f"barriers arrive at {task} out of order on its channel {into}."
         return ""
 
     return why
@@ -340,8 +340,12 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return lambda state: reason(state.coordinator.completed[-1])
 
     for name, sentence, reason in (
-        ("complete", "A complete checkpoint has the part of every task.", latest(cuts.incomplete)),
-        ("sent_first", "What a complete checkpoint holds as received, it holds as sent.", latest(cuts.orphan)),
+        ("complete", "A complete checkpoint contains the state of every task.", latest(cuts.incomplete)),
+        (
+            "sent_first",
+            "A record that a complete checkpoint contains as received is also contained as sent.",
+            latest(cuts.orphan),
+        ),
         ("conserved", "In a complete checkpoint, sent is received plus in flight.", latest(cuts.unbalanced)),
         ("exact", "A complete checkpoint holds each record before its offsets once, no other.", latest(cuts.inexact)),
         ("latest", "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
@@ -356,7 +360,9 @@ def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
     sentence = "A channel brings each barrier once, and the lower id first."
     yield unless("in_order", Mood.ALWAYS, sentence, _disorder(settings), _has_barriers)
     if settings.mode is Mode.ALIGNED:
-        sentence = "No task takes a record from behind a barrier that others still owe it."
+        sentence = (
+            "No task takes a record that follows a barrier before the same barrier has arrived on all its channels."
+        )
         yield unless("aligned", Mood.ALWAYS, sentence, _ahead(settings), _has_barriers)
 
 

@@ -35,7 +35,7 @@ class TaskStep(NamedTuple):
     sent: bytes = b""
     """The items that the task sends on."""
     sealed: int = 0
-    """The rows of the transaction that the sink has closed."""
+    """The rows that the sink has closed in a transaction, as a multiset with one octal digit per record; else 0."""
     copied: int = 0
     """The id of the checkpoint for which the task has just copied its state; 0 for none."""
     whole: int = 0
@@ -45,7 +45,7 @@ class TaskStep(NamedTuple):
     ended: bool = False
     """Whether all inputs of the task have ended."""
     reports: bool = False
-    """Whether one of the three ids is set."""
+    """Whether `copied`, `whole` or `logged` is set, so that the coordinator must be told."""
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:

@@ -184,8 +184,8 @@ class OmittedRule(Word):
 
 PARAMETERS: dict[str, Parameter] = {
     "mode": Choice(
-        "What happens at barriers: channels are aligned, nothing is held (at_least_once), or barriers overtake "
-        "(unaligned).",
+        "What happens at barriers: a task waits for the barriers of all channels (aligned), it waits for none "
+        "(at_least_once), or barriers overtake records (unaligned).",
         Mode.ALIGNED.value,
         tuple(each.value for each in Mode),
     ),

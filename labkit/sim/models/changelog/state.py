@@ -133,7 +133,7 @@ PARAMETERS: dict[str, Parameter] = {
         ("upsert", "delete_insert"),
     ),
     "unknown": Choice(
-        "A retraction of a row that is not there is ignored, or owed: the row that comes later is taken back.",
+        "What a retraction of a missing row does: nothing (ignored), or it removes the row when that arrives (owed).",
         "ignored",
         ("ignored", "owed"),
     ),

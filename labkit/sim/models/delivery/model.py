@@ -152,11 +152,10 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record that a process must send again, and the oldest for which this is too early.
+        """Return the oldest record that a process must send because it was lost, and the oldest that may still arrive.
 
-        Of the first, neither a copy nor an acknowledgement is in flight, so a timeout is right; of the second, one is.
-        Each is None if there is none. A real sender cannot tell them apart; here a timeout that comes too early counts
-        as a fault.
+        Of the second, a copy or an acknowledgement is in flight, so that a timeout would come too early. The simulator
+        counts that as a fault; a real sender cannot tell the two apart. Each record is None if there is none.
         """
         lost = late = None
         forward, back, _ = state.hops[which]

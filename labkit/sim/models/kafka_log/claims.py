@@ -151,7 +151,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the properties that certain events, such as a restart after a crash, are possible at all."""
+    """Yield the properties that certain events, such as an early read, can happen at all."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:

@@ -31,9 +31,9 @@ class World(Word):
     SAME = "same"
     """The same rows as before."""
     OTHER = "other"
-    """Any number of rows, unless a plan fixes them."""
+    """Another number of rows than before, perhaps, unless a plan (a record of the step's input) fixes them."""
     GONE = "gone"
-    """The same rows, except those that the source has deleted after a notice that they were processed."""
+    """The same rows, without those that the source deleted because a notice told it that they were processed."""
 
 
 class Fault(Word):
@@ -87,23 +87,24 @@ PARAMETERS: dict[str, Parameter] = {
         tuple(each.value for each in Output),
     ),
     "start": Choice(
-        "The note that a restart goes on from; beginning: it reads none.",
+        "The durable record from which a restart continues; beginning: it reads none.",
         "decision",
         tuple(each.value for each in Start),
     ),
     "newest": Switch(
-        "A restart takes the newest state, though it may stand behind a later step than the note.", default=False
+        "A restart takes the newest state, even if that state is of a later step than the record that it reads.",
+        default=False,
     ),
-    "skips": Switch("Output is left out for a step that the store's marker names.", default=False),
+    "skips": Switch("A step writes no output if the store's marker says that its output is written.", default=False),
     "leftover": Choice(
-        "What a restart does with staged output: dropped, decided (finished where the step will not run again), or all "
-        "(finished whatever was noted).",
+        "What a restart does with staged output: it drops all (dropped), or publishes the output of steps that will "
+        "not run again (decided), or publishes all (all).",
         "dropped",
         tuple(_LEFTOVERS),
     ),
     "input": Choice(
-        "A step that runs again gets the same rows, other rows (unless a plan says which), or the same without those "
-        "that the source was told of, which are gone.",
+        "Which rows a step gets when it runs again: the same, others (unless a plan fixes them), or the same without "
+        "those that the source has deleted after a notice (gone).",
         "same",
         tuple(each.value for each in World),
     ),
@@ -111,7 +112,7 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 2, 0, 3),
     "undoes": Switch("A restart takes back visible rows of steps that run again.", default=False),
     "fault": Choice(
-        "What else may happen: answer (the answer to visible output is lost, so it is written again), expiry (the "
+        "What else may happen: lost-answer (the answer to visible output is lost, so it is written again), expiry (the "
         "store aborts prepared output), lease (rows are delivered again if the notice comes late), or lag (a plan, "
         "decision or notice is left out, and the next step goes on).",
         "none",

@@ -220,15 +220,22 @@ STORES = {
 """The stores that the simulator models, by name."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "strategy": Choice("How rows become visible.", "two_phase", tuple(each.value for each in Strategy)),
+    "strategy": Choice(
+        "The sink strategy, which decides how rows become visible.", "two_phase", tuple(each.value for each in Strategy)
+    ),
     "order": Choice(
-        "Who comes first: the sink's commit (engine) or the engine's log (decision); default: the strategy's own.",
+        "Which comes first: the sink's commit (engine), or the engine's record that the batch is done (decision); "
+        "default: as is usual for the strategy.",
         "default",
         ("default", "engine", "decision"),
     ),
-    "store": Choice("Rows, or also totals by key.", "files", tuple(STORES)),
+    "store": Choice(
+        "The store: it keeps rows only (files, kafka), or also one row for each key (sqlite, postgres).",
+        "files",
+        tuple(STORES),
+    ),
     "reader": Choice(
-        "What outsiders read: what is committed, or the raw table of a store that simulates the prepared state.",
+        "What readers see: committed rows only, or also the table in which the store sqlite keeps uncommitted rows.",
         "committed",
         ("committed", "table"),
     ),
@@ -242,29 +249,35 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 1, 0, 4),
     "expiries": Whole("How many unfinished transactions the store may drop after its timeout.", 0, 0, 3),
     "dropped": Choice(
-        "What a commit of a dropped transaction does: raise, or log the error and go on.", "raise", ("raise", "ignore")
+        "What a commit does if the store has dropped the transaction: raise an error, or log it and go on (ignore).",
+        "raise",
+        ("raise", "ignore"),
     ),
     "committed_again": Choice(
         "What a second commit of the same transaction does: nothing (ignore), or raise.", "ignore", ("ignore", "raise")
     ),
     "unconfirmed_log": Choice(
-        "What recovery does with a write-ahead log that is decided and not confirmed: flush it again, or delete it.",
+        "What recovery does with the write-ahead log of a finished batch that has no confirmation: write it to the "
+        "store again (flush), or delete it.",
         "flush",
         ("flush", "delete"),
     ),
     "lost_notices": Whole("How many notifications of a decision may be lost.", 0, 0, 3),
-    "lapses": Whole("How many checkpoints may expire while the job lives on.", 0, 0, 3),
+    "lapses": Whole("How many checkpoints may expire while the job continues.", 0, 0, 3),
     "lapsed": Choice(
-        "What becomes of the transactions of an expired checkpoint: they ride along, or are aborted.",
+        "What happens to the transactions of an expired checkpoint: the next checkpoint commits them (kept), or they "
+        "are aborted.",
         "kept",
         ("kept", "aborted"),
     ),
     "rollbacks": Whole("How often an older checkpoint may be restored.", 0, 0, 2),
     "deletions": Whole("How often the checkpoint folder may be deleted.", 0, 0, 2),
     "markers": Choice("What a marker names: query and batch, or the batch alone.", "query", ("query", "batch")),
-    "zombies": Whole("How many drivers may be thought dead and wake up.", 0, 0, 1),
-    "fencing": Switch("Whether a driver that was replaced is refused.", default=False),
-    "sweeps": Switch("Whether a clean end delivers the last notification.", default=True),
+    "zombies": Whole("How many drivers may be replaced although they are alive, and write again later.", 0, 0, 1),
+    "fencing": Switch("Whether the store refuses writes of a driver that was replaced.", default=False),
+    "sweeps": Switch(
+        "Whether a query that ends without a crash delivers the last notification to the sink.", default=True
+    ),
 }
 
 

@@ -18,7 +18,7 @@ PARAMETERS: dict[str, Parameter] = {
     "transfers": Whole("How many transfers there may be.", 1, 0, 6),
     "snapshots": Whole("How many snapshots may be started, one after another.", 1, 0, 3),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
-    "reorderings": Whole("How often a message may overtake the one before it: channels are not FIFO then.", 0, 0, 3),
+    "reorderings": Whole("How often a message may overtake the one before it, so that channels are not FIFO.", 0, 0, 3),
     "broken": Choice(
         "Which rule is left out: forget_channels (what is in the channels is not saved), late_markers (they are sent "
         "in a step of their own), forget_pause (who is paused goes on), forget_drain (copies are made while money is "

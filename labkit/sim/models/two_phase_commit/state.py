@@ -10,7 +10,10 @@ from labkit.sim.wording import listed, members
 VERSION = 1
 PARAMETERS: dict[str, Parameter] = {
     "participants": Whole("How many participants vote.", 2, 1, 8),
-    "textbook": Switch("Gray and Lamport's abstraction: no crash, no loss, messages that stay.", default=False),
+    "textbook": Switch(
+        "Use Gray and Lamport's abstraction, without crashes and losses; a sent message can be read for ever.",
+        default=False,
+    ),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "losses": Whole("How many messages may be lost.", 1, 0, 3),
     "coordinator_returns": Switch("Whether a crashed coordinator is ever restarted.", default=True),
@@ -182,7 +185,7 @@ def claims() -> Sequence[Property[State]]:
         unless("promise", always, "Who voted yes aborts only if that was decided.", _broke_promise),
         Property("all_commit", sometimes, "All have committed.", lambda state: _all(Phase.COMMITTED, state), text),
         Property("all_abort", sometimes, "All have aborted.", lambda state: _all(Phase.ABORTED, state), text),
-        unless("nobody_blocked", Mood.EVENTUALLY, "In the end nobody holds a lock.", _waiting),
+        unless("nobody_blocked", Mood.EVENTUALLY, "In the end no participant holds a lock.", _waiting),
     )
 
 
