@@ -19,7 +19,7 @@ class Order(StrEnum):
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""
     DECISION = "decision"
-    """Flink's order: the coordinator stores the handles, `commits/N` is the decision, then the sink commits."""
+    """Flink's order: the prepared transactions are recorded, `commits/N` is the decision, then the sink commits."""
     NONE = "none"
     """The strategy has no commit of its own (rows are visible at once), so there is no order to choose."""
 
@@ -107,7 +107,7 @@ UNFINISHED = {
     FailPoint.MID_WRITE: BatchProgress(Extent.PART, Extent.NOT),
     FailPoint.BEFORE_PRE_COMMIT: BatchProgress(Extent.PART, Extent.NOT),
 }
-"""The points before a batch is completely written and pre-committed; at all other points it is."""
+"""The failpoints before a micro-batch is completely written and pre-committed, each with how far the batch is."""
 
 
 def progress_at(point: FailPoint) -> BatchProgress:

@@ -52,13 +52,13 @@ class Op(StrEnum):
     STORE_HANDLES = "store_handles"
     """The driver stores durably which tasks of a batch have voted to commit, with their transactions."""
     LOG_COMMIT = "log_commit"
-    """`commits/N` becomes durable."""
+    """The file `commits/N`, which records batch N as finished, becomes durable."""
     TELL = "tell"
     """The engine notifies the sink that a batch is finished. The sink does nothing, because it has committed before."""
     FORGET = "forget"
     """The driver deletes the stored votes of a batch."""
     ABORT = "abort"
-    """Recovery aborts a transaction that belongs to no decided batch."""
+    """Recovery aborts a transaction whose batch has no `commits/N`."""
     RESOLVED = "resolved"
     """Recovery has finished or aborted every transaction, and deletes the stored votes."""
 
@@ -134,7 +134,7 @@ class Strategy(StrEnum):
     BATCH_MARKER = "batch_marker"
     """Rows and (query, batch) are written in one transaction; a batch whose marker exists is skipped."""
     WAL = "wal"
-    """Rows are logged first, flushed at the commit, and confirmed afterwards."""
+    """Rows are written to a log first. The commit copies the log to the store, and then records that it has done so."""
     TWO_PHASE = "two_phase"
     """Rows are written into open transactions, which are pre-committed and later committed."""
 
@@ -147,7 +147,7 @@ class Strategy(StrEnum):
 PLAN = Step(FailPoint.AFTER_OFFSET_LOG, "offsets/0 is on disk", is_on_disk=True)
 VOTES = Step(FailPoint.AFTER_HANDLES, "handles are on disk", is_on_disk=True)
 NOTED = Step(FailPoint.AFTER_COMMIT_LOG, "commits/0 is on disk", is_on_disk=True)
-"""`PLAN`, `VOTES` and `NOTED` describe what is in the checkpoint, whatever the sink."""
+"""`PLAN`, `VOTES` and `NOTED` are failpoints at which a file of the checkpoint is durable; every sink has the same."""
 
 _VISIBLE_AT_ONCE = (
     PLAN,

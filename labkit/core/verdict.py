@@ -201,14 +201,14 @@ class Findings:
     witnesses: Mapping[str, tuple[Witness, ...]]
     """The witnesses of the first `TEN` offsets of each list in `LISTS`."""
     final: Mapping[str, int]
-    """The value of each key's last effect, sorted by key."""
+    """The last value of each key, sorted by key; rows of aborted transactions do not count."""
     effects: int
-    """The number of rows that are effects."""
+    """The number of observed rows, without those of aborted transactions."""
     records: int
     """The number of expected records."""
     keyed: bool
     looked: bool
-    """Whether the history contains any reading or row; if not, nothing is known."""
+    """Whether a reader saw or read anything at all; if not, nothing is known about the run."""
 
 
 def conclude(findings: Findings) -> Verdict:

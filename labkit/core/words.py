@@ -51,7 +51,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 _ERROR = re.compile(r"(?i)\b(error|exception|fatal|panic)\b|[a-z](Error|Exception)\b")
 _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
-"""A line of a log that warns, as Spark's do in every run."""
+"""Matches a warning in a program's log; Spark logs some in every run."""
 
 
 def telling_line(text: str) -> str:

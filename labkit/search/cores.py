@@ -27,21 +27,18 @@ from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
 WIDE = 600
-"""The number of states in a level from which on the leader shares it with helpers, if no level was shared before.
+"""The least number of states in a level for which the leading process forks helper processes.
 
-Waiting that long saves work, because each helper has to learn every code that is new after its fork.
+A smaller number would cost time, because each helper has to learn every code that is new after its fork.
 """
 _NARROW = 3
-"""After the first shared level, the leader shares levels of `WIDE / _NARROW` states or more.
-
-Smaller ones it expands faster alone.
-"""
+"""Once helpers exist, the leader shares levels of at least `WIDE / _NARROW` states, and is faster alone with others."""
 _PORTION = 256
 """The largest number of states in a chunk."""
 _EACH = 3
 """The least number of chunks per process in a level, so that slow processes can take fewer of them."""
 _AHEAD = 2
-"""The most chunks that wait at one helper, so that it always has the next one at hand."""
+"""The largest number of unanswered chunks per helper, so that it need not wait for the next one."""
 _PATIENCE = 0.2
 """Seconds between two checks of the search's limits while only the helpers have work."""
 

@@ -36,13 +36,13 @@ from labkit.spark.session import failures_in_one_sentence, session_for_a_block
 T = TypeVar("T")
 
 PREFIX = ".labkit-search-"
-"""The prefix of a search's folder. The searching process holds a lock on the folder as long as it lives."""
+"""The prefix of the name of a search's folder, which the searching process locks as long as it lives."""
 STATES_A_PART = 500_000
 """The largest number of states in a part: a few megabytes in its task."""
 STATES_A_TASK = 4_000
 """The number of states per task. A further task costs as much time as expanding a few hundred states."""
 ADMITTED_AS_ONE = 8
-"""How many states can be compared with the known ones in the time in which one state is expanded."""
+"""How many states a task can compare with the known ones in the time that it takes to expand one state."""
 _AT_ONCE = 4_096
 """The number of states that are expanded together; duplicates among their successors are then removed."""
 _JVM = Profile(("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"), {})

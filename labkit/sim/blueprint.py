@@ -103,7 +103,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     history: Callable[[Replay], History] | None = None
     """The function that returns what an outside reader saw in a run; None if the simulator has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
-    """The function that returns the records that this reader should see; None if the simulator has no such reader."""
+    """The function that returns the records that an outside reader should see; None if there is no such reader."""
     tells_when_written: Callable[[Replay], bool] = _always
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 

@@ -27,10 +27,7 @@ ENGINES: Mapping[str, Order] = {
 """
 
 INPUT: Mapping[str, object] = {"words": "hello-hello-world-hello", "records_per_batch": 3}
-"""The input of every chain.
-
-Its first batch contains a word twice, so that a value can jump back, and two partitions.
-"""
+"""The input of every simulated pipeline. Its first batch has two partitions, and one word twice."""
 
 SINKS = tuple(each.value for each in Strategy)
 

@@ -17,7 +17,7 @@ MAX_STATES = 20_000
 """The default limit of states that the search visits, which takes about a second on an idle core."""
 
 _UNSEEN = -1
-"""Stands for a successor that the search did not visit."""
+"""The position of a state that the search did not visit."""
 
 _SWEEPS = 1_000
 _CLOSE = 1e-9
@@ -55,7 +55,7 @@ class Prospect(NamedTuple):
     broken: str
     """The name of the property that the schedule `nearest` violates; empty if none was seen."""
     because: str
-    """A sentence that says how that property is violated."""
+    """A sentence that says how the schedule `nearest` violates that property."""
 
 
 class Futures(Generic[StateT]):

@@ -14,7 +14,7 @@ from typing import Any, Generic
 from labkit.sim.model import Model, StateT, from_fields
 
 News = tuple[int, list[tuple[int, Any]]]
-"""For one field of the state: the mask of the bits that it owns, and its new codes with their values."""
+"""For one part of a state, the mask of the bits that encode it, and its new codes with the values that they encode."""
 
 
 class _Bits:

@@ -20,11 +20,11 @@ class Task(NamedTuple):
 
     sentence: str
     violated: Sequence[str] = ()
-    """The claims that the run has violated."""
+    """The names of the properties (claims) that the run must have violated."""
     holds: Sequence[str] = ()
-    """The claims that hold now; a claim about the end counts only at the end of a run."""
+    """The names of the properties (claims) that must hold in the current state; those about the end only at the end."""
     parameters: Mapping[str, object] = {}
-    """The values that some parameters must have."""
+    """The values that some of the simulator's parameters must have."""
     steps: str = ""
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 

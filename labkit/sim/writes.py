@@ -75,7 +75,7 @@ class Leftover(Word):
 
 
 UNDOES = "undoes undecided"
-"""The rule by which recovery takes back visible output of steps that it will run again, as a design writes it."""
+"""The text for the recovery rule that takes back visible output of steps that will run again."""
 
 
 class Recovery(NamedTuple):

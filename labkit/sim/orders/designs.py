@@ -51,7 +51,7 @@ RECOVERIES = tuple(
     for skips in (False, True)
     for leftover in Leftover
 )
-"""Every combination of the rules of a recovery, whether or not a design writes what they read."""
+"""Every combination of recovery rules, even if a design does not write the records that they read."""
 
 
 def every(most: int = 7) -> Iterator[Design]:

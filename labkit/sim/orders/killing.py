@@ -14,7 +14,7 @@ OUTCOMES = {
     "no_fractured_read": "a reader sees part of a step",
     "no_aborted_read": "a reader sees a row that is taken back",
 }
-"""For each claim, what happens when it is violated, in words."""
+"""For each property (claim), the words for what happens if it is violated."""
 
 _DONE = {
     "take": "taking its input",
@@ -44,7 +44,7 @@ _FAULTS = {
     "lapse": "the lease of a step's rows ends",
     "defer": "a note in the log is left out",
 }
-"""For each fault besides a crash, what happens, in words."""
+"""For each fault other than a crash, the words for what happens."""
 
 
 def killing(claim: str, trace: Trace) -> str:

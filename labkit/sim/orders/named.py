@@ -20,7 +20,7 @@ class Built(NamedTuple):
     source: str
     """A class, file, proposal or paper that documents the order."""
     fault: Fault = Fault.NONE
-    """What else happens in this system, besides crashes, when it does what the verdict is about."""
+    """The fault, other than a crash, that the verdict on this system assumes."""
     limit: str = ""
     """A difference between the system and the design, or an assumption of the verdict; empty if none is known."""
 

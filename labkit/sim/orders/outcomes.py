@@ -34,7 +34,7 @@ class OrderResult(NamedTuple):
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
-    """For each claim that some complete schedule violates, a shortest one with the fewest crashes."""
+    """For each violated property (claim), a shortest of the schedules that violate it with the fewest crashes."""
     readers: frozenset[ReaderSaw]
     """Every sequence of rows and crashes that a reader can have seen by the end."""
     states: int

@@ -107,7 +107,7 @@ _NOTES: Mapping[Start, Write] = {
     Start.STATE: Write.STATE,
     Start.MARKER: Write.MARKER,
 }
-"""The write from which each kind of restart resumes; in the table it counts as the decision."""
+"""For each kind of restart, the record that it reads, which counts as the decision in the table."""
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:

@@ -346,18 +346,18 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
             "A record that a complete checkpoint contains as received is also contained as sent.",
             latest(cuts.orphan),
         ),
-        ("conserved", "In a complete checkpoint, sent is received plus in flight.", latest(cuts.unbalanced)),
-        ("exact", "A complete checkpoint holds each record before its offsets once, no other.", latest(cuts.inexact)),
-        ("latest", "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
+        ("conserved", "In a complete checkpoint, each sent record is received or in flight.", latest(cuts.unbalanced)),
+        ("exact", "A complete checkpoint counts each record before its offsets once, no other.", latest(cuts.inexact)),
+        ("latest", "The ids of checkpoints grow, and a job restarts from the latest complete one.", _outdated),
     ):
         yield unless(name, Mood.ALWAYS, sentence, reason, is_suspect)
     if settings.transactional and (settings.keeps_cancelled or not settings.faults.cancels):
-        sentence = "A row is visible only if a complete checkpoint holds it."
+        sentence = "A row is visible only if a complete checkpoint contains it."
         yield unless("decided_first", Mood.ALWAYS, sentence, _undecided(settings), lambda state: state[3] > 0)
 
 
 def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
-    sentence = "A channel brings each barrier once, and the lower id first."
+    sentence = "Barriers arrive on each channel in the order of their checkpoints, each once."
     yield unless("in_order", Mood.ALWAYS, sentence, _disorder(settings), _has_barriers)
     if settings.mode is Mode.ALIGNED:
         sentence = (
@@ -376,7 +376,7 @@ def _possible(settings: Settings, text: Reason) -> Iterator[Property[State]]:
         return state[3] == everything and state.faults.crashes < crashes
 
     if settings.transactional or settings.checkpoints:
-        yield Property("completes", Mood.SOMETIMES, "A checkpoint completes.", completes, text)
+        yield Property("completes", Mood.SOMETIMES, "A checkpoint is complete.", completes, text)
     if crashes:
         yield Property("recovers", Mood.SOMETIMES, "All rows are out although the job has crashed.", recovers, text)
 

@@ -20,7 +20,7 @@ from labkit.sim.models.barriers.state import (
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
 _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))
-"""The names of the actions whose number is that of a checkpoint, a task or a channel."""
+"""The names of the actions that concern one checkpoint, task or channel, and have its number."""
 
 
 class Schedule:

@@ -120,7 +120,7 @@ class Faults(NamedTuple):
 
 
 Prepared = tuple[tuple[int, int], ...]
-"""The sealed transactions of the sink, each with the id of its checkpoint and its rows."""
+"""The transactions that the sink has prepared to commit, each with the id of its checkpoint and a multiset of rows."""
 
 
 class State(NamedTuple):
@@ -233,9 +233,9 @@ class Rules(NamedTuple):
     blocks: bool
     """Whether a task stops reading an input whose barrier has arrived."""
     overtakes: bool
-    """Whether barriers overtake records."""
+    """Whether a barrier overtakes the records before it in a channel."""
     saves: bool
-    """Whether a checkpoint saves the records in flight."""
+    """Whether a checkpoint saves the records in channels that a barrier has overtaken."""
 
 
 @dataclass(frozen=True)

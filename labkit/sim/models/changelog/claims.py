@@ -41,25 +41,25 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     row per key and the right total, and that certain events are possible.
     """
     always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
-    same = "Whenever all is read, the table is what the batch query gives for the same records."
-    in_the_end = "In the end the table is what the batch query gives, whatever it was before."
+    same = "Whenever all messages are read, the table equals the batch query's result for the same records."
+    in_the_end = "In the end the table equals the batch query's result, even if it differed before."
     properties = [
         unless("equals_batch", always, same, difference, is_settled),
         unless("ends_equal", Mood.EVENTUALLY, in_the_end, difference),
     ]
     if settings.encoding is not Encoding.APPEND:
-        sentence = "Whenever all is read, no key has more than one row."
+        sentence = "Whenever all messages are read, no key has more than one row."
         properties.append(unless("one_row", always, sentence, _doubled, is_settled))
         if not settings.at_most:
-            sentence = "Whenever all is read, the counts add up to the number of records."
+            sentence = "Whenever all messages are read, the counts add up to the number of records."
             properties.append(unless("total", always, sentence, _wrong_total, is_settled))
     last = len(settings.words)
     properties.append(
-        Property("all_read", some, "All is read.", lambda state: state.furthest == last, text, is_settled)
+        Property("all_read", some, "All messages are read.", lambda state: state.furthest == last, text, is_settled)
     )
     if _can_have_gap(settings):
         properties.append(
-            Property("gap", some, "For a moment a key is missing, though it is in the result.", _has_gap, text)
+            Property("gap", some, "For a moment, a key of the result is missing from the table.", _has_gap, text)
         )
     return properties
 

@@ -20,9 +20,9 @@ KEY = "hello"
 SENTENCES = {
     "no_loss": "In the end no record is lost.",
     "no_duplicate": "No record comes out twice.",
-    "no_regression": "The key is not seen to go back.",
+    "no_regression": "No reader sees an older value of the key after a newer one.",
 }
-"""For each of the judge's properties, the sentence of the claim that it holds."""
+"""For each property that the judge checks here, the sentence that states it to users."""
 
 
 def is_over(state: State) -> bool:
@@ -109,7 +109,7 @@ def _kept(records: int) -> Property[State]:
                 return f"record {record} is in nobody's durable outbox and has not come out: {gone}"
         return ""
 
-    sentence = "A record leaves its sender's log only when it is durable elsewhere, or out."
+    sentence = "A sender deletes a record only when the record is durable elsewhere or has come out."
     return unless("kept", Mood.ALWAYS, sentence, broken)
 
 
@@ -117,7 +117,9 @@ def _recovers(settings: Settings, text: Callable[[State], str]) -> Property[Stat
     def after_a_crash(state: State) -> bool:
         return state.faults.crashes != settings.faults.crashes
 
-    return Property("recovers", Mood.SOMETIMES, "All is done after a crash.", after_a_crash, text, is_over)
+    return Property(
+        "recovers", Mood.SOMETIMES, "After a crash, the run has come to its end.", after_a_crash, text, is_over
+    )
 
 
 def _stuck(state: State) -> str:
@@ -125,7 +127,7 @@ def _stuck(state: State) -> str:
         if process.stage is not Stage.IDLE or process.outbox:
             return f"process {number} is {process.stage} for ever, with {len(process.outbox)} records to bring."
     number = next(number for number, hop in enumerate(state.hops, start=1) if hop != Hop())
-    return f"something to or from process {number} stays under way for ever."
+    return f"a message to or from process {number} stays in flight for ever."
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:

@@ -104,9 +104,9 @@ class Judge(StateJudge[State]):
 
 
 SENTENCES = {
-    "no_loss": "In the end the reader has handed on every record.",
-    "no_duplicate": "In the end the reader has handed on no record twice.",
-    "no_regression": "The reader saw no key go back.",
+    "no_loss": "In the end the reader has received every record.",
+    "no_duplicate": "In the end the reader has received no record twice.",
+    "no_regression": "The reader never saw an older record of a key after a newer one.",
     "no_aborted_read": "The reader saw no record of an aborted transaction.",
     "no_precommitted_read": "The reader saw no record before its transaction was decided.",
 }
@@ -169,13 +169,13 @@ def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -
         return any(Fate.COMMITTED in fates(each)[last_stable_offset(each) :] for each in state.partitions)
 
     some = Mood.SOMETIMES
-    yield judged.all_out("All is written and read.", text, judged.is_over)
+    yield judged.all_out("The reader has received all records.", text, judged.is_over)
     if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
         yield Property("half_visible", some, "A reader has one part of a transaction, not yet the other.", half, text)
     if settings.readers[last] == READ_UNCOMMITTED:
         yield Property("early_seen", some, "The reader at read_uncommitted sees an undecided record.", early, text)
     if settings.budget.others:
-        yield Property("waits", some, "A committed record waits behind an open transaction.", waits, text)
+        yield Property("waits", some, "A committed record waits for an open transaction before it.", waits, text)
 
 
 def _ends() -> Property[State]:
@@ -183,7 +183,7 @@ def _ends() -> Property[State]:
         failed = f"the job has failed {state.failures} times, and would fail again."
         return "" if state.job.phase is Phase.ENDED else failed
 
-    return unless("ends", Mood.EVENTUALLY, "The job ends, without an endless error.", broken)
+    return unless("ends", Mood.EVENTUALLY, "The job ends, and does not fail again and again.", broken)
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:

@@ -104,15 +104,15 @@ class Judge(StateJudge[State]):
 
 ENDS = {
     "no_loss": "When all is done, no row is lost.",
-    "no_duplicate": "When all is done, no row is there twice.",
+    "no_duplicate": "When all is done, no row appears twice.",
     "no_unexpected": "When all is done, every value is right.",
 }
 """The claims about the end of a run, from which the guarantee of a design follows."""
 
 MEANWHILE = {
-    "no_regression": "No value is seen to go back.",
-    "no_fractured_read": "At no crash is part of a step visible.",
-    "no_aborted_read": "No row that readers can see is taken back.",
+    "no_regression": "No reader sees an older value after a newer one.",
+    "no_fractured_read": "At a crash, the rows of a step are visible completely or not at all.",
+    "no_aborted_read": "No row disappears after readers could see it.",
 }
 """The claims about readings before the end of a run; a design can break them although its final rows are right."""
 
@@ -129,7 +129,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
         judge.claim("no_regression", MEANWHILE["no_regression"], None),
         judge.claim("no_fractured_read", MEANWHILE["no_fractured_read"], _is_down),
         judge.claim("no_aborted_read", MEANWHILE["no_aborted_read"], None),
-        judge.all_out("All rows come out.", text, done),
+        judge.all_out("All rows have come out.", text, done),
     ]
 
 
@@ -146,7 +146,7 @@ WRITTEN = {
     Write.DECISION: "the decision that it is done",
     Write.NOTICE: "the notice to somebody else",
 }
-"""The name of each write in a sentence."""
+"""For each kind of durable write, the words that name it in a sentence."""
 
 
 def set_in_words(writes: Sequence[Write]) -> str:

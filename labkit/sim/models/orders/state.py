@@ -22,7 +22,7 @@ from labkit.sim.writes import (
 )
 
 ROWS_OF_A_STEP = 2
-"""The number of rows of a step with fixed bounds. Two are enough for a crash between two rows."""
+"""The number of input rows per step, at most if it varies. Two are enough for a crash between two rows."""
 
 
 class World(Word):
@@ -41,13 +41,13 @@ class Fault(Word):
 
     NONE = "none"
     LOST_ANSWER = "lost-answer"
-    """Output becomes visible, but its answer is lost: the process writes it again without a restart."""
+    """Output becomes visible, but the store's answer is lost, so the process writes it again without a restart."""
     EXPIRY = "expiry"
     """The store aborts a prepared transaction after a timeout, whatever the process has decided."""
     LEASE = "lease"
     """The source only lends its rows: a notice that comes too late is refused, and they are delivered again."""
     LAG = "lag"
-    """A plan, a decision or a notice is left out, and the process goes on: a later step writes its own."""
+    """A step leaves out its plan, decision or notice, and the process continues; a later step writes its own."""
 
 
 _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")

@@ -85,7 +85,7 @@ SENTENCES = {
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
     "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
 }
-"""For each of the judge's properties, the sentence of the claim that it holds.
+"""For each property that the judge checks here, the sentence that states it to users.
 
 `no_unexpected` is left out: it cannot fail, because all values come from the input.
 """
@@ -135,10 +135,10 @@ def _stuck(state: State) -> str:
 
 
 ZOMBIE, NOTIFIED = "zombie_", "notified_"
-"""The prefixes in the names of actions of a zombie driver, and of the thread that handles a notification."""
+"""The prefixes of actions of a driver that was wrongly declared dead, and of the thread that handles notifications."""
 
 LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "Told by the notification: "}
-"""For each of these prefixes, the words with which the sentence of such an action begins."""
+"""For the prefix of an action's name (`ZOMBIE`, `NOTIFIED`), the words with which its sentence begins."""
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:

@@ -77,11 +77,11 @@ class Query(NamedTuple):
     decided: Durable[int] = -1
     """The last batch with a `commits/N`; -1 if there is none."""
     handles: Durable[tuple[tuple[int, tuple[Handle, ...]], ...]] = ()
-    """The stored votes by batch."""
+    """The stored votes of each batch, as pairs of the batch and the transactions to commit."""
     logs: Durable[tuple[tuple[int, int], ...]] = ()
     """The sealed write-ahead logs, each as (batch, partition)."""
     confirmed: Durable[tuple[int, ...]] = ()
-    """The batches with a confirmation that their write-ahead logs were flushed."""
+    """The batches whose write-ahead logs are recorded as written to the store."""
     incarnation: Durable[int] = 0
     """The number of drivers that have run the query with this checkpoint."""
     generation: Durable[int] = 0

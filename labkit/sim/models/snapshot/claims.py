@@ -42,27 +42,27 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
         Property(
             "reachable",
             always,
-            "The state in a completed snapshot can be reached: it is a consistent cut with its channels.",
+            "A completed snapshot shows a state that the bank can reach: it and its channels are a consistent cut.",
             lambda state: orphans_and_missing(state.completed) == (0, 0),
             teller.strayed,
             _has_one,
         ),
-        Property("money", always, "While all live, all the money is there.", _all_there, teller.live, is_up),
+        Property("money", always, "While no process is down, all the money is there.", _all_there, teller.live, is_up),
     ]
     if values["snapshots"]:
         properties.append(Property("completes", sometimes, "A snapshot is completed.", _has_one, text))
         if values["algorithm"] == "chandy_lamport" and values["transfers"]:
             properties.append(
-                Property("in_flight", sometimes, "A snapshot holds money in a channel.", _in_flight, text)
+                Property("in_flight", sometimes, "A snapshot contains money in a channel.", _in_flight, text)
             )
     if values["crashes"]:
         crashes = values["crashes"]
         properties.append(
             Property(
-                "recovers", sometimes, "All live after a crash.", lambda state: state.crashes != crashes, text, is_up
+                "recovers", sometimes, "All are up after a crash.", lambda state: state.crashes != crashes, text, is_up
             )
         )
-    ended = Property("ends", Mood.EVENTUALLY, "In the end nobody waits, and no snapshot is half-done.", _ended, _waits)
+    ended = Property("ends", Mood.EVENTUALLY, "In the end nobody waits, and no snapshot is unfinished.", _ended, _waits)
     return (*properties, ended)
 
 
@@ -150,7 +150,7 @@ def _waits(state: State) -> str:
             return f"process {number} waits for ever for a marker of process {members(process.awaited)[0] + 1}."
         if process.paused:
             return f"process {number} is paused for ever."
-    return "a snapshot is half-done for ever."
+    return "a snapshot is never completed."
 
 
 def paused(states: Sequence[State]) -> tuple[int, ...]:
@@ -185,7 +185,7 @@ VARIANTS = {
     ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
     ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
-"""The sentence of an action if a rule is left out, by the names of that rule and of the action."""
+"""The sentences of actions that change if a rule is left out, by the names of the rule and of the action."""
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
