@@ -22,10 +22,10 @@ END = "<!-- end -->"
 DISK = f": {EXTREMES[ALL_LOST]}"
 """The part of a run's title after which the files are listed that the power cut removed; it follows the system call."""
 KINDS = {
-    "not there": "Missing",
-    "there again": "Removed earlier, but there again",
-    "empty": "Empty",
-    "not as written": "With other bytes than were written",
+    "not there": "Missing files",
+    "there again": "Removed files that are there again",
+    "empty": "Empty files",
+    "not as written": "Files that differ from what was written",
 }
 """The words by which a run's title says how files differ, each with the words for the page."""
 
@@ -54,32 +54,31 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
     """Return the section of one verdict."""
     promised = "We found no promise of a delivery guarantee in its documentation"
     if pipeline.promise:
-        promised = f"Documented: \u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
+        promised = f"Guarantee in the documentation: \u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
     program = f"[the program](../../data/pipelines/engines/{pipeline.program.name})"
     lines = [
         f"### {pipeline.name}",
         "",
         f"{pipeline.system}: {pipeline.does}.",
         f"- {promised}.",
-        f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
+        f"- Our prediction before the first run: {pipeline.predicted or expectation(pipeline)}.",
         f"- Result of all runs: {outcome(record, power_cut='--power-cut' in pipeline.options)}.",
     ]
     if record.because:
         lines += [
             f"- Worst single run: {html.escape(record.because.replace(', as {', ', for example {'), quote=False)}.",
-            f"- Crash of the worst run: `{crash(record)}`.",
+            f"- Place of the crash in that run: `{crash(record)}`.",
         ]
     if state := disk(record):
         lines.append(f"- Disk after this power cut: {state}.")
     if pipeline.why:
         lines.append(f"- Explanation: {pipeline.why}.")
-    which = "crashes that reveal" if "; and " in pipeline.at else "crash that reveals"
-    lines.append(f"- The {which} most, in words: {pipeline.at}.")
+    lines.append(f"- Where a crash tells most about this design: {pipeline.at}.")
     if pipeline.change:
         lines.append(f"- What to change: {pipeline.change}.")
     if pipeline.report:
-        text = f"[Report for its maintainers](../../data/reports/{pipeline.report}/README.md)"
-        lines.append(f"- {text} on this or a similar pipeline.")
+        text = f"[a report for the maintainers](../../data/reports/{pipeline.report}/README.md)"
+        lines.append(f"- We wrote {text} about this pipeline or a similar one.")
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
         f"- Versions: {versions}; labkit {record.labkit}, {record.day}.",
@@ -160,7 +159,7 @@ def outcome(record: Verdict, *, power_cut: bool = False) -> str:
     unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
     were = "was" if record.tried == 1 else "were"
     tried = f"{record.tried} of {record.found} possible crash points {were} tried, in {record.runs} runs"
-    tried += f" (one without a crash{', every other with a kill or a power cut' * power_cut})"
+    tried += f" (one without a crash{', the others with a kill or a power cut' * power_cut})"
     return f"{claim(record).replace('none', 'no guarantee', 1)}{harmless}; {tried}{unknown}"
 
 

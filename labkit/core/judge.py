@@ -159,7 +159,10 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row that readers cannot see, as its transaction is open at the end; call this after all others."""
+        """Note a row that readers cannot see because its transaction is still open at the end of the run.
+
+        Call this only after all rows that readers can see.
+        """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return

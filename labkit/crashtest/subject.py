@@ -161,8 +161,8 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
     wanted = _parameters(candidate)
     if wanted not in (1, 2):
         raise InvalidInput(
-            f"{where}: the function has {wanted} parameters; write one for foreachBatch with (DataFrame, batch id), "
-            "for foreach with (row), or one that starts a query with (stream)."
+            f"{where}: labkit cannot use a function of {wanted} parameters; a function for foreachBatch has two "
+            "(DataFrame, batch id), one for foreach has one (row), and so has one that starts a query (stream)."
         )
     if wanted == 2:
         return Adapter.BATCH

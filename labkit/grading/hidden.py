@@ -525,7 +525,9 @@ def _releases(c: Chance) -> Iterator[Variant]:
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
-    """Yield variants whose versions have many columns and sources, and names and types that are alike."""
+    """Yield variants of 12b-review: old and new versions of a query with many columns, and with names and types that
+    differ in a single character or number.
+    """
     yield many_columns(base, c.randrange(9, 12))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
     pair = tuple((f"{name}{COMPOSED[1]}", f"struct<a:{kind},b:bigint>") for kind in ("int", "string"))

@@ -176,9 +176,9 @@ class Search:
     def counterexample(self, claim: str | None = None) -> Trace:
         """Return a shortest run that violates the property `claim` (default: the first one), for `lab.show`.
 
-        If `claim` says that some state can be reached, no schedule may reach such a state, which no single run can
-        show. Then the result is a shortest run to the state that comes nearest to it. Raises `InvalidInput` if no
-        schedule violates the property.
+        A property that says that some state can be reached is violated only if no schedule reaches such a state. No
+        single run can show that, so the result is then a shortest run to the state that comes nearest to it. Raises
+        `InvalidInput` if the property is not violated.
         """
         if claim in self.exploration.never_reached:
             return self._near(claim)

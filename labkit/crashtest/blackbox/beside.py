@@ -154,7 +154,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return the comparison as an SVG document: a diagram of each pipeline, then a text on all system calls."""
+        """Return the comparison as an SVG document: a diagram for each pipeline, then a list of its system calls."""
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(

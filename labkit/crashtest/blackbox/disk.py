@@ -292,7 +292,8 @@ class Disk:
         parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
         if Path(path) in self.roots:
             raise NotModelled(
-                "the command makes or removes a watched folder, which labkit cannot model; let --reset only empty it"
+                "the tested command makes or removes a watched folder, and labkit cannot model that; let --reset keep "
+                "the folder and empty it"
             )
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):

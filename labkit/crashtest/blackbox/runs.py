@@ -613,7 +613,8 @@ def counted(values: Sequence[Any]) -> Counter[str]:
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs in which rows were missing after the restart.
 
-    Either one more start produced the rows, or all further starts did nothing, for example because of a lease.
+    There are notes on two kinds of such runs: in some, one more start produced the rows; in others every further start
+    did nothing, for example because the killed process still held a lease.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]

@@ -100,7 +100,8 @@ def _import_ahead() -> None:
 def _until_ended(pid: int, control: socket.socket) -> int:
     """Wait until the sandbox `pid` and all its processes have ended; return its exit code.
 
-    The next message on `control` asks for that end. If the sandbox ends first, the message is still read.
+    The next message on `control` is the request to end the sandbox, which this function then does. If the sandbox ends
+    by itself, the function reads that message all the same, so that nobody takes it for another request.
     """
     is_ending = False
     with _ends_of([pid]) as ends:

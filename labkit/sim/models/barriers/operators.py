@@ -100,7 +100,8 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
     """Return a task after it has copied its state for checkpoint `due`, and the rows that a sink prepares to commit.
 
-    The rows are a multiset: a number whose octal digit r is how often it contains record r. It is 0 for other tasks.
+    The rows are a multiset, encoded as a number: its octal digit r, from the right and from 0, says how many times
+    record r occurs. A task that is no sink prepares no rows, so the number is 0.
     """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0

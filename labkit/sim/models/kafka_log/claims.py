@@ -34,7 +34,7 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the records that a reader should receive, each with its number, from 1, among those of its partition.
+    """Return the records that a reader should receive, each with its number within its partition, counted from 1.
 
     The input comes first, then the records that another producer writes without a transaction.
     """

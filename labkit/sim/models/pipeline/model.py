@@ -310,9 +310,10 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver first commits every batch whose `commits/N` is durable.
+        """Return the state in which the driver's next steps commit every prepared batch whose `commits/N` is durable.
 
-        It does so before it stores the votes of a new batch, in case the engine has not notified it of `commits/N`.
+        The driver does this before it stores the votes of a new batch, because the engine may not have notified it of
+        `commits/N`.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
