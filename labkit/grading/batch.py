@@ -39,9 +39,9 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`: counts of submissions, the seed, the time, and the level of isolation.
+    """The result of one `labkit grade`: counts of submissions, the seed, the duration, and how its sandbox is isolated.
 
-    `graded` is the number of submissions that were graded now, `unread` the number of those that could not be read.
+    `graded` is the number of submissions that this call graded, `unread` the number of those that could not be read.
     """
 
     seed: int

@@ -427,9 +427,9 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of points.
+    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of their points.
 
-    Of equally weak exercises, the one with the most points is dropped first.
+    Of exercises with the same share, the one with the most attainable points is dropped first.
     """
     counted = [
         score

@@ -129,8 +129,8 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows from a store with line numbers replaced by the serial numbers of the expected rows. A row that
-        matches no expected row gets a number above all serial numbers.
+        """Yield the rows that were read from a store, each with the serial number of the expected row that it matches
+        in place of the number of its input line. A row that matches none gets a number above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

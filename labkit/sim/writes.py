@@ -273,7 +273,7 @@ def contradiction(recovery: Recovery) -> str:
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return which record recovery needs and no step writes, as the end of a sentence; otherwise an empty text."""
+    """Return a clause that names the record which recovery needs but no step writes; empty if there is none."""
     needed = READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"

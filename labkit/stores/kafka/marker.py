@@ -23,7 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed, which a committed offset of the batch's own consumer group records.
+    """Return whether the batch is committed: then the batch's own consumer group has a committed offset.
 
     If a commit of the query is in progress, wait for it first.
     """

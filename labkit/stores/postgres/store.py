@@ -298,7 +298,9 @@ def _exists(connection: Connection, schema: str) -> bool:
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
-        raise InvalidInput(f"The schema {schema} exists, but the lab did not create it; choose another location.")
+        raise InvalidInput(
+            f"The schema {schema} exists, but the lab did not create it; choose another folder for the store."
+        )
     return row is not None
 
 

@@ -76,8 +76,8 @@ def rebalance(
         )
     if each is not None and not each:
         raise InvalidInput(
-            "lab.rebalance(): the parameter each is empty, so nothing would run; give it an entry, as in each={'short': "
-            "'1 s'}."
+            "lab.rebalance(): the parameter each is empty, so nothing would run; give it an entry, as in "
+            "each={'short': '1 s'}."
         )
     if not 0 <= longer <= LONGEST:
         raise InvalidInput(
