@@ -222,7 +222,7 @@ def test_a_command_that_makes_the_watched_folder_is_told_what_to_do(place: Path)
         command = [sys.executable, "-I", "-S", "-c", f"import os; os.mkdir({str(place)!r})"]
         journal.watch(command, folder=place.parent, environment=os.environ, output=place.with_name("output"))
         (said,) = journal.not_modelled()
-    assert "let --reset only empty it" in said
+    assert "let --reset keep the folder" in said
 
 
 def test_what_is_not_modelled_is_named(place: Path) -> None:
