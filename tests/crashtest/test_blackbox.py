@@ -13,7 +13,21 @@ from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.crashtest.blackbox import runs
 from labkit.crashtest.blackbox.campaign import Campaign, Further
-from labkit.crashtest.blackbox.diagnosis import AFTER, FLUSH, FORGIVE, MARKER, OVERWRITE, PLAIN, diagnose
+from labkit.crashtest.blackbox.diagnosis import (
+    AFTER,
+    EITHER,
+    FLUSH,
+    FORGIVE,
+    KEY,
+    MARKER,
+    OVERWRITE,
+    PLAIN,
+    SERVER,
+    STEP,
+    UNDO,
+    WHOLE,
+    diagnose,
+)
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
@@ -22,7 +36,7 @@ from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, States, be
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
-from labkit.crashtest.report import Recipe
+from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import Call, CallKind
@@ -213,11 +227,15 @@ def result(name: str, *seen: int) -> Result:
     return Result(name, name, Group.CRASH, verdict=verdict)
 
 
-def found(*runs: tuple[str, Sequence[int]]) -> tuple[str, str]:
+def diagnosed(*runs: tuple[str, Sequence[int]], files: dict[str, str] | None = None) -> Diagnosis | None:
     results = [result(name, *seen) for name, seen in runs]
     after = ["", *(name for name, _ in runs)]
     named = {name: Point(name, n, after[n]) for n, (name, _) in enumerate(runs)}
-    diagnosis = diagnose(summarise(results, Coverage(3, 0, 3, 3)), named)
+    return diagnose(summarise(results, Coverage(3, 0, 3, 3)), named, files=files)
+
+
+def found(*runs: tuple[str, Sequence[int]]) -> tuple[str, str]:
+    diagnosis = diagnosed(*runs)
     return ("", "") if diagnosis is None else (diagnosis.code, diagnosis.why)
 
 
@@ -232,6 +250,107 @@ def test_the_diagnosis_names_the_effects_between_which_a_crash_does_harm() -> No
     assert code == "marker before the data"
     assert found(("a", GOOD), ("b", TWICE), (EXIT, TWICE))[0] == "replay not recognised"
     assert found(("a", GOOD), (EXIT, GOOD)) == ("", "")
+
+
+BOTH = (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "harm", "code", "recipe", "why"),
+    [
+        ("write pos #1", "write out #1", FEWER, "marker before the data", AFTER, "its rows are not written"),
+        ("create x.csv #1", "write x.csv #1", FEWER, "part taken for the whole", WHOLE, "the part of x.csv"),
+        ("write out #1", "write out #2", FEWER, "part taken for the whole", WHOLE, "the part of out"),
+        ("write db-wal #1", "write db-wal #2", FEWER, "marker before the data", AFTER, "its rows are not written"),
+        ("unlink db-journal #1", "unlink db-journal #2", FEWER, "marker before the data", AFTER, "are not written"),
+        ("rename snap #1", "truncate log #1", FEWER, "not one step", STEP, "rows are missing at the end"),
+        ("rename snap #1", "truncate log #1", BOTH, "not one step", EITHER, "lost in 1 of the runs"),
+        ("write out #1", "rename pos #1", TWICE, "marker after the data", MARKER, "they must be one step"),
+        ("send h:1 POST #1", "rename pos #1", TWICE, "marker after the data", KEY, "nothing tells the next start"),
+        ("send h:1 POST #1", EXIT, TWICE, "replay not recognised", KEY, "writes them again"),
+        ("send h:1 #1", "rename pos #1", TWICE, "marker after the data", SERVER, "nothing tells the next"),
+        ("send h:1 DELETE #1", "rename pos #1", TWICE, "marker after the data", SERVER, "nothing tells"),
+        ("send h:1 COMMIT #1", "rename pos #1", TWICE, "marker after the data", MARKER, "they must be one step"),
+    ],
+)
+def test_the_repair_fits_the_two_effects_between_which_a_crash_does_harm(
+    opening: str, closing: str, harm: Sequence[int], code: str, recipe: Recipe, why: str
+) -> None:
+    diagnosis = diagnosed((opening, GOOD), (closing, harm))
+    assert diagnosis is not None
+    assert (diagnosis.code, diagnosis.recipe) == (code, recipe)
+    assert why in diagnosis.why
+    assert (recipe is KEY or recipe is SERVER) == ("one step" not in diagnosis.why)
+
+
+def test_no_order_of_two_steps_is_recommended_if_one_run_loses_rows_and_another_doubles_them() -> None:
+    diagnosis = diagnosed(("write pos #1", GOOD), ("write out #1", FEWER), ("write out #2", TWICE), (EXIT, GOOD))
+    assert diagnosis is not None
+    assert (diagnosis.code, diagnosis.recipe) == ("not one step", EITHER)
+    assert diagnosis.why.endswith("rows are lost in 1 of the runs with crashes and doubled in 1")
+
+
+def test_a_crash_during_recovery_that_loses_rows_needs_more_than_an_order_if_others_double_rows() -> None:
+    pair = replace(result("a then b", *FEWER), group=Group.PAIR)
+    for single, recipe in ((GOOD, FORGIVE), (TWICE, EITHER)):
+        summary = summarise([result("a", *single), pair], Coverage(1, 1, 2, 2))
+        diagnosis = diagnose(summary, {"a": Point("a", 1)})
+        assert diagnosis is not None
+        assert (diagnosis.code, diagnosis.recipe) == ("recovery", recipe)
+        assert ("doubled in 1" in diagnosis.why) == (recipe is EITHER)
+
+
+def test_two_files_with_one_masked_path_are_not_two_parts_of_one_file() -> None:
+    runs = ("write out/<n> #1", GOOD), ("write out/<n> #2", FEWER)
+    for second, recipe in (("out/1", WHOLE), ("out/2", AFTER)):
+        diagnosis = diagnosed(*runs, files={"write out/<n> #1": "out/1", "write out/<n> #2": second})
+        assert diagnosis is not None
+        assert diagnosis.recipe == recipe
+
+
+def test_a_write_that_a_crash_cuts_is_itself_the_step_that_was_half_done() -> None:
+    cut = Point("within write out #1, last page", 2, "write pos #1", cut=4096)
+    before = Point("write out #1", 1, "write pos #1")
+    results = [result(before.name, *GOOD), result(cut.name, *FEWER)]
+    diagnosis = diagnose(summarise(results, Coverage(2, 0, 2, 2)), {each.name: each for each in (before, cut)})
+    assert diagnosis is not None
+    assert (diagnosis.code, diagnosis.recipe) == ("part taken for the whole", WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "harm", "recipe"),
+    [("create out #1", "write out #1", FEWER, STEP), ("send h:1 POST #1", "rename pos #1", TWICE, SERVER)],
+)
+def test_an_effect_is_not_blamed_if_no_crash_before_it_was_tried(
+    opening: str, closing: str, harm: Sequence[int], recipe: Recipe
+) -> None:
+    """An earlier effect may do the same harm, so the repair must help in either case."""
+    point = Point(closing, 2, opening)
+    diagnosis = diagnose(summarise([result(closing, *harm)], Coverage(1, 0, 1, 1)), {closing: point})
+    assert diagnosis is not None
+    assert diagnosis.recipe == recipe
+
+
+def test_rows_that_could_be_read_and_are_gone_were_not_merely_left_unwritten() -> None:
+    point = Point("write undo #1", 2, "create undo #1")
+    bad = result(point.name, *FEWER)
+    assert bad.verdict is not None
+    for gone, recipe in (((2,), UNDO), ((0,), STEP), ((), STEP)):
+        removed = replace(bad, verdict=replace(bad.verdict, aborted_read=gone))
+        diagnosis = diagnose(summarise([removed], Coverage(1, 0, 1, 1)), {point.name: point})
+        assert diagnosis is not None
+        assert diagnosis.recipe == recipe
+        assert ("rows that could be read" in diagnosis.why) == (recipe is UNDO)
+
+
+def test_where_only_some_crashes_remove_rows_the_repair_also_helps_the_others() -> None:
+    places = [Point("create x #1", 1, "rename pos #1"), Point("write out #1", 2, "create x #1")]
+    unwritten, bad = (result(place.name, *FEWER) for place in places)
+    assert bad.verdict is not None
+    removed = replace(bad, verdict=replace(bad.verdict, aborted_read=(2,)))
+    diagnosis = diagnose(summarise([unwritten, removed], Coverage(2, 0, 2, 2)), {each.name: each for each in places})
+    assert diagnosis is not None
+    assert diagnosis.recipe == AFTER
 
 
 @pytest.mark.parametrize(

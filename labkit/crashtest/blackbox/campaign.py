@@ -672,7 +672,7 @@ class Campaign:
             seen.expectation.shape,
             summary,
             tuple(plain(seen.effects)),
-            diagnose(summary, self.points, settings.decides),
+            diagnose(summary, self.points, settings.decides, {each.name: each.file for each in seen.effects}),
             {each.fault: diagnose_fault(each) for each in worst},
             picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else "",
             tuple(dict.fromkeys(notes)),

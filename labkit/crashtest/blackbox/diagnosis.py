@@ -6,6 +6,7 @@ Each harmful crash lies between two effects; if these two were atomic, the crash
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.report import Diagnosis, Recipe
@@ -79,12 +80,64 @@ LOOP = Recipe(
 )
 KEY = Recipe(
     "repeat under the same key",
-    "Give each request a key that depends on its rows alone, the same at every attempt, and let the server skip a key "
+    "Give each request a key that depends on the input alone, the same at every attempt, and let the server skip a key "
     "that it has seen.",
     "notebooks/02_delivery.ipynb",
 )
+SERVER = Recipe(
+    "one step, or a key for the server",
+    "If one transaction or one rename can hold both the rows and the record of them, use it. If a server stores the "
+    "rows without one, give each request a key that depends on the input alone, and let the server skip a key that it "
+    "has seen.",
+    "notebooks/02_delivery.ipynb",
+)
+EITHER = Recipe(
+    "one step, or a key",
+    "Where crashes both lose and double rows, no order of two writes helps. Make both durable in one step (one "
+    "transaction, or one rename), or write under a key derived from the input, so that a repeated write changes "
+    "nothing.",
+    "notebooks/06_sinks.ipynb",
+)
+WHOLE = Recipe(
+    "all or nothing",
+    "Let what belongs together appear in one step: in one transaction, or in a file that is written under a temporary "
+    "name and renamed when it is complete. Or let the next start recognise an incomplete part and complete it.",
+    "notebooks/06_sinks.ipynb",
+)
+UNDO = Recipe(
+    "remove only what is written again",
+    "Let a restart remove only rows that it writes again. A file that tells it what to remove must be complete or "
+    "absent: write it under a temporary name, sync it and rename it.",
+    "notebooks/06_sinks.ipynb",
+)
+STEP = Recipe(
+    "rows and marker in one step",
+    "Let the rows, and whatever tells the next start that they are there (a record of progress, or the mere existence "
+    "of a file), appear in one step: one transaction, or one rename.",
+    "notebooks/06_sinks.ipynb",
+)
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
+
+
+_GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
+_REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
+_SQLITE = ("-journal", "-wal")
+"""The ends of the names of SQLite's logs: a commit removes or shortens the one, and is appended to the other."""
+_HTTP = ("POST", "PUT", "PATCH")
+"""Words of HTTP in the name of a message; DELETE is missing, as it is also a statement of SQL."""
+
+
+class _Step(NamedTuple):
+    """The kind of a system call, and the masked path or the server and message that it concerns."""
+
+    kind: str
+    where: str
+
+    @classmethod
+    def of(cls, name: str) -> "_Step":
+        kind, _, where = without_number(name).partition(" ")
+        return cls(kind, where)
 
 
 class Stretch(NamedTuple):
@@ -94,23 +147,43 @@ class Stretch(NamedTuple):
     """The first of these crash points; `opened` is the effect just before it."""
     last: Point
     """The last of these crash points; the effect just after it closes the stretch."""
+    is_bounded: bool = False
+    """Whether a crash just before the system call `opening` was tried and did no harm, so that this call matters."""
 
     @property
     def opened(self) -> str:
         """The last system call before the crash point `first`, with its line of Python; empty if there is none."""
         return self.first.place_before
 
+    @property
+    def opening(self) -> str:
+        """The name of the system call that a crash at `first` leaves without its sequel: done, or cut in two."""
+        return self.first.effect if self.first.cut else self.first.after
+
+    @property
+    def closing(self) -> str:
+        """The name of the system call that a crash at `last` prevents or cuts, and after which no harm is done."""
+        return self.last.effect
+
+    def includes(self, point: Point) -> bool:
+        """Return whether a crash point lies within this stretch."""
+        return self.first.number <= point.number <= self.last.number
+
     def __str__(self) -> str:
         return f"[{self.opened or 'the start'}] and [{self.last.place}]"
 
 
 def diagnose(
-    summary: Summary, points: Mapping[str, Point], decides: Callable[[str], bool] = lambda _: False
+    summary: Summary,
+    points: Mapping[str, Point],
+    decides: Callable[[str], bool] = lambda _: False,
+    files: Mapping[str, str] | None = None,
 ) -> Diagnosis | None:
     """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
     `points` maps the id of each run with one crash to its crash point. `decides` gets the name of a system call, and
-    returns whether the engine records with this call that a batch is finished.
+    returns whether the engine records with this call that a batch is finished. `files` maps the names of system calls
+    to the files that they change, since several files may share a masked path such as `out/<n>`.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -121,8 +194,20 @@ def diagnose(
     tried = [each for each in summary.results if each.id in points and not each.unknown]
     violating = [each for each in tried if each.rows_of(axis)]
     if not violating:
-        return _alone(weakest, axis)
-    return _between(axis, stretch(tried, axis, points), violating, decides)
+        return _alone(weakest, axis, _harm_both_ways(summary))
+    window = stretch(tried, axis, points)
+    within = [each for each in violating if window.includes(points[each.id])]
+    if axis == "lost" and not decides(window.first.after):
+        return _lost(window, within, _harm_both_ways(summary), files or {})
+    return _between(axis, window, violating, decides)
+
+
+def _harm_both_ways(summary: Summary) -> str:
+    """Return in how many runs with crashes rows are lost, and in how many doubled; empty unless both happen."""
+    crashed = [each for each in summary.results if each.group in (Group.CRASH, Group.PAIR) and not each.unknown]
+    losing, doubling = (sum(bool(each.rows_of(axis)) for each in crashed) for axis in ("lost", "duplicate"))
+    both = f"rows are lost in {losing} of the runs with crashes and doubled in {doubling}"
+    return both if losing and doubling else ""
 
 
 def _uncrashed(axis: str, happened: str) -> Diagnosis:
@@ -177,10 +262,12 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
     first = last = flags.index(True)
     while last + 1 < len(flags) and flags[last + 1]:
         last += 1
-    return Stretch(points[ordered[first].id], points[ordered[last].id])
+    found = Stretch(points[ordered[first].id], points[ordered[last].id])
+    harmless = {each.id for each, is_bad in zip(ordered, flags, strict=True) if not is_bad}
+    return found._replace(is_bounded=not found.opening or found.opening in harmless)
 
 
-def _alone(weakest: Result, axis: str) -> Diagnosis:
+def _alone(weakest: Result, axis: str, both_ways: str) -> Diagnosis:
     what = weakest.title
     happened = f"{what}: {weakest.because}"
     match weakest.group:
@@ -191,7 +278,7 @@ def _alone(weakest: Result, axis: str) -> Diagnosis:
         case Group.LARGE | Group.RETRY:
             return _in_a_batch(weakest, axis, happened)
         case Group.PAIR:
-            return _recovery(what, axis)
+            return _recovery(what, axis, both_ways)
     return _another_start(weakest, axis, happened)
 
 
@@ -207,13 +294,15 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
     return Diagnosis("attempts", why, OVERWRITE)
 
 
-def _recovery(what: str, axis: str) -> Diagnosis:
+def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
         return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back: {what}", MARKER)
     if axis.endswith("_read"):
         why = f"while a batch is replayed, rows that were readable disappear: {what}"
         return Diagnosis("readable too early", why, OVERWRITE)
     why = f"a crash during recovery does harm that no run with a single crash showed: {what}"
+    if axis == "lost" and both_ways:
+        return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
     return Diagnosis("recovery", why, FORGIVE)
 
 
@@ -231,31 +320,68 @@ def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
 
 
 def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
-    if axis in ("lost", "stuck"):
-        return _missing(axis, window, bad, decides)
+    if axis == "lost":
+        why = f"the sink returned before its rows were safe: after [{window.opened}] the engine repeats nothing"
+        return Diagnosis("returned too early", why, FLUSH)
+    if axis == "stuck":
+        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
+        return Diagnosis("stuck on the replay", why, FORGIVE)
     if axis == "regression":
         why = f"after a crash between {window} a value can be seen to go back"
         return Diagnosis("goes back", why, MARKER)
     if axis.endswith("_read"):
         why = f"rows can be read after [{window.opened}] that are taken back by the next start"
         return Diagnosis("readable too early", why, OVERWRITE)
+    return _repeated(window, decides)
+
+
+def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
+    at_server = _at_server(window)
     if window.last.name == EXIT or decides(window.last.name):
         begun = window.opened or "the start"
         why = f"after [{begun}] nothing tells the next start that its rows are there: it writes them again"
-        return Diagnosis("replay not recognised", why, OVERWRITE)
-    why = f"{_apart(window)}; the rows are there, and nothing tells the next start so"
-    return Diagnosis("marker after the data", why, MARKER)
+        return Diagnosis("replay not recognised", why, at_server or OVERWRITE)
+    there = "the rows are there, and nothing tells the next start so"
+    if at_server is not None:
+        why = f"a crash between {window} does harm: {there}"
+        return Diagnosis("marker after the data", why, at_server)
+    return Diagnosis("marker after the data", f"{_apart(window)}; {there}", MARKER)
 
 
-def _missing(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
-    if axis == "stuck":
-        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
-        return Diagnosis("stuck on the replay", why, FORGIVE)
-    if decides(window.first.after):
-        why = f"the sink returned before its rows were safe: after [{window.opened}] the engine repeats nothing"
-        return Diagnosis("returned too early", why, FLUSH)
-    why = f"{_apart(window)}; by then the input counts as read, and its rows are not written"
+def _at_server(window: Stretch) -> Recipe | None:
+    """Return the repair for rows that a server may have got outside of a transaction; None for all other rows."""
+    opening = _Step.of(window.opening)
+    _, _, word = opening.where.rpartition(" ")
+    if opening.kind != CallKind.SEND or word not in (*_HTTP, "DELETE", opening.where):
+        return None
+    return KEY if word in _HTTP and window.is_bounded else SERVER
+
+
+def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapping[str, str]) -> Diagnosis:
+    apart = _apart(window)
+    if both_ways:
+        return Diagnosis("not one step", f"{apart}; {both_ways}", EITHER)
+    if all(set(each.rows_of("lost")) & set(each.rows_of("aborted_read")) for each in within):
+        why = f"{apart}; the next start removes rows that could be read, and does not write them again"
+        return Diagnosis("rows removed for good", why, UNDO)
+    opening, closing = _Step.of(window.opening), _Step.of(window.closing)
+    is_log = closing.where.endswith(_SQLITE)
+    if opening.kind in _GROWING and closing.kind == CallKind.WRITE and _is_same_file(window, files) and not is_log:
+        if not window.is_bounded:
+            why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
+            return Diagnosis("not one step", why, STEP)
+        why = f"{apart}; the next start takes the part of {closing.where} that is there for the whole"
+        return Diagnosis("part taken for the whole", why, WHOLE)
+    if closing.kind in _REMOVING and not is_log:
+        return Diagnosis("not one step", f"{apart}; rows are missing at the end", STEP)
+    why = f"{apart}; by then the input counts as read, and its rows are not written"
     return Diagnosis("marker before the data", why, AFTER)
+
+
+def _is_same_file(window: Stretch, files: Mapping[str, str]) -> bool:
+    names = (window.opening, window.closing)
+    one, other = (files.get(name) or _Step.of(name).where for name in names)
+    return one == other
 
 
 def _apart(window: Stretch) -> str:
