@@ -309,15 +309,20 @@ def test_bytes_whose_sync_failed_are_gone_unless_they_were_written_anew(tmp_path
     assert later.read_text() == ("kept lost" if again else "kept")
 
 
-def test_bytes_that_a_sync_of_everything_saved_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "place", "left"),
+    [("sync", "/", "kept"), ("syncfs", ".", "kept"), ("syncfs", "/proc/sys", ""), ("fsync", ".", "")],
+)
+def test_bytes_that_a_sync_of_everything_saved_are_kept(tmp_path: Path, name: str, place: str, left: str) -> None:
+    """A syncfs saves the files of its own file system only."""
     path, unsynced = tmp_path / "a", Unsynced()
     unsynced.note(call(CallKind.CREATE, path))
     path.write_text("kept")
-    unsynced.note(replace(call(CallKind.SYNC, Path("/")), name="sync"))
+    unsynced.note(replace(call(CallKind.SYNC, tmp_path / place), name=name))
     path.write_text("kept lost")
     unsynced.fail(call(CallKind.SYNC, path), Fault.FSYNC)
     unsynced.drop()
-    assert path.read_text() == "kept"
+    assert path.read_text() == left
 
 
 @pytest.mark.usefixtures("_folder")

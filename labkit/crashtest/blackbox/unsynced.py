@@ -5,6 +5,7 @@ them from the cache, and a later sync succeeds, but they never reach the disk (R
 from fsync Failures?", USENIX ATC 2020). So labkit drops them after the start in which the sync failed.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -53,13 +54,22 @@ class Unsynced:
                 self._synced[path] = min(self._synced.get(path, size), max(call.size, 0))
                 self._written_anew(path, max(call.size, 0), _END)
             case CallKind.SYNC:
-                for each in list(self._synced) if call.name == "sync" else [path]:
+                for each in self._saved_by(call):
                     self._synced[each] = _size(each)
                     self._in_place.discard(each)
             case CallKind.UNLINK:
                 self._forget(path)
             case CallKind.RENAME:
                 self._rename(path, call.target)
+
+    def _saved_by(self, call: Call) -> Iterable[str]:
+        """Return the files whose bytes a sync saves: all, those of one file system (syncfs), or one file."""
+        if call.name == "sync":
+            return list(self._synced)
+        if call.name == "syncfs":
+            disk = _disk(call.path)
+            return [each for each in self._synced if disk is not None and _disk(each) == disk]
+        return [call.path]
 
     def _written_anew(self, path: str, begin: int, end: int) -> None:
         lost = self._lost
@@ -109,3 +119,10 @@ def _size(path: str) -> int:
         return Path(path).stat().st_size
     except OSError:
         return 0
+
+
+def _disk(path: str) -> int | None:
+    try:
+        return Path(path).stat().st_dev
+    except OSError:
+        return None
