@@ -8,7 +8,7 @@ out the operations that the record lists (`labkit/sim/models/pipeline`).
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Crash, FailPoint, Order
@@ -141,7 +141,19 @@ class Strategy(StrEnum):
     @property
     def facts(self) -> StrategyFacts:
         """Return the facts of this strategy, such as its failpoints and its operations."""
-        return _FACTS[self]
+        match self:
+            case Strategy.APPEND:
+                return _APPEND
+            case Strategy.IDEMPOTENT:
+                return _IDEMPOTENT
+            case Strategy.BATCH_MARKER:
+                return _BATCH_MARKER
+            case Strategy.WAL:
+                return _WAL
+            case Strategy.TWO_PHASE:
+                return _TWO_PHASE
+            case _:
+                assert_never(self)
 
 
 PLAN = Step(FailPoint.AFTER_OFFSET_LOG, "offsets/0 is on disk", is_on_disk=True)
@@ -155,68 +167,70 @@ _VISIBLE_AT_ONCE = (
     Step(FailPoint.AFTER_PRE_COMMIT, "all rows are in the store", is_on_disk=True),
 )
 
-_FACTS: dict[Strategy, StrategyFacts] = {
-    Strategy.APPEND: StrategyFacts(
-        needs="Appendable", pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=(), commit_ops=(), recovery_ops=()
+_APPEND = StrategyFacts(
+    needs="Appendable", pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=(), commit_ops=(), recovery_ops=()
+)
+
+_IDEMPOTENT = StrategyFacts(
+    needs="Keyed",
+    pending=Pending.NOWHERE,
+    write=_VISIBLE_AT_ONCE,
+    commit=(),
+    commit_ops=(),
+    recovery_ops=(),
+    replaces=True,
+)
+
+_BATCH_MARKER = StrategyFacts(
+    needs="Atomic",
+    pending=Pending.DRIVER,
+    write=(
+        PLAN,
+        Step(FailPoint.MID_WRITE, "the first row is in an open transaction"),
+        Step(FailPoint.AFTER_PRE_COMMIT, "all rows are in an open transaction"),
     ),
-    Strategy.IDEMPOTENT: StrategyFacts(
-        needs="Keyed",
-        pending=Pending.NOWHERE,
-        write=_VISIBLE_AT_ONCE,
-        commit=(),
-        commit_ops=(),
-        recovery_ops=(),
-        replaces=True,
+    commit=(Step(FailPoint.AFTER_COMMIT, "rows and marker are in the store", is_on_disk=True),),
+    commit_ops=(Op.MARK,),
+    recovery_ops=(),
+    looks_first=True,
+)
+
+_WAL = StrategyFacts(
+    needs="Appendable",
+    pending=Pending.LOG,
+    write=(
+        PLAN,
+        Step(FailPoint.MID_WRITE, "the first row is in an open log"),
+        Step(FailPoint.BEFORE_PRE_COMMIT, "one task has logged all its rows"),
+        Step(FailPoint.AFTER_PRE_COMMIT, "all logs are sealed", is_on_disk=True),
     ),
-    Strategy.BATCH_MARKER: StrategyFacts(
-        needs="Atomic",
-        pending=Pending.DRIVER,
-        write=(
-            PLAN,
-            Step(FailPoint.MID_WRITE, "the first row is in an open transaction"),
-            Step(FailPoint.AFTER_PRE_COMMIT, "all rows are in an open transaction"),
-        ),
-        commit=(Step(FailPoint.AFTER_COMMIT, "rows and marker are in the store", is_on_disk=True),),
-        commit_ops=(Op.MARK,),
-        recovery_ops=(),
-        looks_first=True,
+    commit=(
+        Step(FailPoint.MID_COMMIT, "half of the log is in the store", is_on_disk=True),
+        Step(FailPoint.BEFORE_CONFIRM, "the whole log is in the store, not confirmed", is_on_disk=True),
+        Step(FailPoint.AFTER_COMMIT, "the log is confirmed", is_on_disk=True),
     ),
-    Strategy.WAL: StrategyFacts(
-        needs="Appendable",
-        pending=Pending.LOG,
-        write=(
-            PLAN,
-            Step(FailPoint.MID_WRITE, "the first row is in an open log"),
-            Step(FailPoint.BEFORE_PRE_COMMIT, "one task has logged all its rows"),
-            Step(FailPoint.AFTER_PRE_COMMIT, "all logs are sealed", is_on_disk=True),
-        ),
-        commit=(
-            Step(FailPoint.MID_COMMIT, "half of the log is in the store", is_on_disk=True),
-            Step(FailPoint.BEFORE_CONFIRM, "the whole log is in the store, not confirmed", is_on_disk=True),
-            Step(FailPoint.AFTER_COMMIT, "the log is confirmed", is_on_disk=True),
-        ),
-        commit_ops=(Op.LOOK, Op.FLUSH, Op.CONFIRM),
-        recovery_ops=(Op.FLUSH, Op.CONFIRM),
-        defers=True,
+    commit_ops=(Op.LOOK, Op.FLUSH, Op.CONFIRM),
+    recovery_ops=(Op.FLUSH, Op.CONFIRM),
+    defers=True,
+)
+
+_TWO_PHASE = StrategyFacts(
+    needs="Transactional",
+    pending=Pending.STORE,
+    write=(
+        PLAN,
+        Step(FailPoint.MID_WRITE, "the first row is in an open transaction"),
+        Step(FailPoint.BEFORE_PRE_COMMIT, "one task has written all its rows"),
+        Step(FailPoint.AFTER_PRE_COMMIT, "all transactions are prepared, none is committed", is_on_disk=True),
     ),
-    Strategy.TWO_PHASE: StrategyFacts(
-        needs="Transactional",
-        pending=Pending.STORE,
-        write=(
-            PLAN,
-            Step(FailPoint.MID_WRITE, "the first row is in an open transaction"),
-            Step(FailPoint.BEFORE_PRE_COMMIT, "one task has written all its rows"),
-            Step(FailPoint.AFTER_PRE_COMMIT, "all transactions are prepared, none is committed", is_on_disk=True),
-        ),
-        commit=(
-            Step(FailPoint.MID_COMMIT, "some transactions are committed", is_on_disk=True),
-            Step(FailPoint.AFTER_COMMIT, "all transactions are committed", is_on_disk=True),
-        ),
-        commit_ops=(Op.COMMIT,),
-        recovery_ops=(Op.COMMIT, Op.ABORT),
-        defers=True,
+    commit=(
+        Step(FailPoint.MID_COMMIT, "some transactions are committed", is_on_disk=True),
+        Step(FailPoint.AFTER_COMMIT, "all transactions are committed", is_on_disk=True),
     ),
-}
+    commit_ops=(Op.COMMIT,),
+    recovery_ops=(Op.COMMIT, Op.ABORT),
+    defers=True,
+)
 
 POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
     (strategy, order): tuple(step.point for step in strategy.facts.steps(order))

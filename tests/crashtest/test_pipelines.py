@@ -43,6 +43,7 @@ WHOLE = (
 )
 """Those of which everything is run that `--quick` runs, with what shows enough among it."""
 WHOLE_IN_SHORT = ("wrong_marker_after", "wrong_two_batches", "right_one_transaction", "right_rewritten")
+"""Those that continuous integration tries; the nightly workflow tries all."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """The keys of exercise `11b-runner`: every key that tells all steps of all runs apart is paid."""
 
 import pytest
+from choosing import slow_but
 from exercise_sources import run
 
 from labkit.grading.hidden import variants
@@ -69,7 +70,7 @@ def of_keys() -> list[Variant]:
     return [each for each in every if {"probe", "runs", "firsts"} & set(dict(each.parameters))]
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", slow_but(KEYS[::5], KEYS))
 def test_a_key_that_is_always_different_is_right(key: str):
     exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
     assert len(of_keys()) > 5

@@ -69,7 +69,7 @@ def pool(with_driver: Callable[[str], None]) -> Iterator[WarmDrivers]:
 
 def warm(pool: WarmDrivers) -> None:
     pool.want()
-    until(lambda: pool.are_warm, "warm drivers")
+    until(lambda: pool.are_warm, "warm drivers", 300)  # one starts after the other, which takes minutes beside others
 
 
 def test_a_run_takes_one_and_what_is_left_ends(pool: WarmDrivers, tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def opened() -> sqlite3.Connection:
     It refuses statements that a sink must not use, such as ATTACH.
     """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
+    # A commit empties the journal and does not remove it, which is as atomic, and quicker: trials make thousands of them.
+    db.execute("PRAGMA journal_mode=TRUNCATE")
     db.execute("PRAGMA synchronous=OFF")  # SIGKILL loses nothing that was written, synced or not
     db.set_authorizer(refuse)
     return db
