@@ -70,7 +70,7 @@ def opened() -> sqlite3.Connection:
     It refuses statements that a sink must not use, such as ATTACH.
     """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
-    # A commit empties the journal and does not remove it, which is as atomic, and quicker: trials make thousands of them.
+    # A commit then empties the journal and does not remove it: as atomic, and quicker, for thousands of transactions.
     db.execute("PRAGMA journal_mode=TRUNCATE")
     db.execute("PRAGMA synchronous=OFF")  # SIGKILL loses nothing that was written, synced or not
     db.set_authorizer(refuse)
