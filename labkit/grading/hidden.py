@@ -32,7 +32,7 @@ from labkit.teach.exercises.releases import (
     with_every_sink,
 )
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
-from labkit.teach.exercises.sinks import COMPOSED
+from labkit.teach.exercises.sinks import COMPOSED, CONFUSED_WORDS, MANY_BETWEEN
 
 T = TypeVar("T")
 Parameters = dict[str, object]
@@ -181,6 +181,11 @@ def _jump(c: Chance) -> Iterator[Variant]:
     long = one * c.randrange(15, 20)
     words = "-".join([f"{long}s"] * 12 + [f"{long}t"] * 13)
     yield _assembled({"words": one}, "words that differ at the end", input=words, between=0, counts=[5, 11])
+    for name, parts in CONFUSED_WORDS:
+        yield _assembled({"words": one}, name, **parts)
+    yield _assembled(
+        {"words": one}, "many words between", input=MANY_BETWEEN, between=0, long=c.randrange(1_100, 1_199)
+    )
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
@@ -215,6 +220,12 @@ def _orphans(c: Chance) -> Iterator[Variant]:
     yield v("a quote in the name, and people's names", job=quoted, decided=first, prepared=by_hand)
     yield v("another database", job=name, decided=5, prepared=two, elsewhere=elsewhere)
     yield v("nothing was decided", job=name, decided=-1, prepared=none)
+    # Signs with a meaning in a pattern or around a text; and a batch before the last decided one.
+    signs, decided = c.pick("a.b 5% $$", "a.b+$$ 1%"), c.randrange(3, 9)
+    others = (signs.replace(".", "x"), signs.replace("%", " of"), signs.replace("$$", "$"))
+    own = tuple(f"{signs}/{batch}/0" for batch in (decided - 1, decided, decided + 1))
+    theirs = tuple(f"{other}/{decided}/0" for other in others)
+    yield v("signs in the name", job=signs, decided=decided, prepared=(*own, *theirs))
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
@@ -273,7 +284,13 @@ def _timeout(c: Chance) -> Iterator[Variant]:
     paused = ((short, long, 0, 0, pause), (4 * long, short, lost, 0, c.randrange(1, 20)), (*most, pause))
     yield v("a pause", jobs=paused)
     large = c.randrange(3, 9) * 100 + c.randrange(10)
-    alone = ((5, 2, 1, large, 0), (5, large, 0, 3, 0), (10, 20, 110 + large % 10, 5, 0), (5, 2, 0, 1, large))
+    alone = (
+        (5, 2, 1, large, 0),
+        (5, 2, c.pick(3, 4), large, 0),
+        (5, large, 0, 3, 0),
+        (10, 20, 110 + large % 10, 5, 0),
+        (5, 2, 0, 1, large),
+    )
     yield v("one time is very long", jobs=alone)
 
 
@@ -304,7 +321,7 @@ def _early(c: Chance) -> Iterator[Variant]:
     count = c.pick(3, 4)
     yield from _systems(c, good, bad)
     yield _assembled({"words": c.pick(*WORDS)}, transactions=2, rows=count)
-    yield _assembled({"words": c.pick(*WORDS)}, "many rows", transactions=2, rows=0, long=c.randrange(18, 24))
+    yield _assembled({"words": c.pick(*WORDS)}, "many rows", transactions=2, rows=0, long=c.randrange(110, 130))
     # One name is the beginning of each of the others.
     alike = ((first := c.randrange(1, 9), 0), (10 * first + c.randrange(10), 0), (first, c.randrange(1, 9)))
     yield _assembled({"words": c.pick(*WORDS)}, "names alike", handles=alike, rows=2)
@@ -689,6 +706,9 @@ def _waits(c: Chance) -> Iterator[Variant]:
     yield v("a fast store behind a slow one", cases=[(slow, fast), (slow, slow)])
     long = [(c.randrange(210, 290), c.randrange(110, 190)) for _ in range(2)]
     yield v("minutes", cases=[long])
+    tenths = c.pick(0.2, 0.3, 0.4)
+    short = (round(2 * tenths, 1), 0.1)
+    yield v("less than a second", cases=[((tenths, 0.1), short), ((1.4, 0.1), (2, 0.1)), ((4, 0.5), (4, 0.5))])
 
 
 def _requests(c: Chance) -> Iterator[Variant]:

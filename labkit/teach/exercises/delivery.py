@@ -31,6 +31,10 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
     for number in [*reversed(known), *sorted(news - {*known})]:
         yield number, known
+    # New ids that a text or a floating-point number confuses with a known one, or that have the same last 32 bits.
+    alike = [*known, 2**60, 7_000_123_456_789]
+    for number in (max(known) + 2**32, 2**60, 2**60 + 1, 123_456):
+        yield number, alike
 
 
 def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:

@@ -127,5 +127,6 @@ JUDGES = {
         variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),
         variant("names alike", assembled=(("names alike", {}, {"handles": ((1, 0), (12, 0), (1, 2)), "rows": 2}),)),
         variant("an open table", bad=(("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),
+        variant("many rows", assembled=(("many rows", {}, {"transactions": 2, "rows": 0, "long": 105}),)),
     ),
 }

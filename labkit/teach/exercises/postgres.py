@@ -58,5 +58,11 @@ JUDGES = {
             decided=3,
             prepared=("counts/3/0", "Counts/3/0", "counts /4/0", " counts/4/0"),
         ),
+        variant(
+            "signs in the name",
+            job="a.b 1% $$",
+            decided=3,
+            prepared=("a.b 1% $$/3/0", "a.b 1% $$/4/0", "axb 1% $$/3/0", "a.b 1 of % $$/3/0"),
+        ),
     ),
 }

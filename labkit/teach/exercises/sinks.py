@@ -103,11 +103,18 @@ def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
     return json.dumps(key)
 
 
+_LONG = "hello" * 60
+CONFUSED = ("1x", *["x"] * 11, " x", "two  words", "two words", "two-words", "plumless", "buckeroo", "listen", "silent")
+CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
+"""Words that a key confuses if it puts the count before the word, strips, cuts, hashes or simplifies the word."""
+
+
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a learner's key function gives different records different keys, in an input too long to simulate.
 
-    The input begins with the words of `variant` and then repeats the last one without end. All records of the beginning
-    are tested, and from the repetition those whose offsets differ by powers of two and ten or have the same CRC-32.
+    The input begins with the words of `variant` and with `CONFUSED`, and then repeats the last word without end. All
+    records of the beginning are tested, and from the repetition those whose offsets differ by powers of two and ten or
+    have the same CRC-32.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
 
@@ -126,6 +133,7 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
 def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
     counts, last = Counter[str](), words[-1]
+    words = (*words[:-1], *CONFUSED, last)
     for offset, word in enumerate(words):
         counts[word] += 1
         yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
@@ -210,6 +218,8 @@ def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Pla
     offsets: list[Plain] = [*range(1_000, 1_000 + variant["rows"])]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     yield batch, offsets, others
+    # The offsets of a batch need not follow one another: a topic also has transaction markers.
+    yield batch, offsets[::2], others
     for place in (0, 8, len(others) // 2, len(others)):
         yield batch, offsets, [*others[:place], batch, *others[place:]]
 
@@ -241,6 +251,8 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
         yield decided, votes, [*found]
     twelfth: list[Any] = [f"{handle}2" for handle in last]
     yield decided, [{"batch": decided, "handles": twelfth}], [*last, *twelfth]
+    restarted: list[Any] = [handle.replace("-i1", "-i2") for handle in following]
+    yield decided, [votes[0], {"batch": decided + 1, "handles": restarted}], [*restarted, *last]
     expired: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in range(decided - 9, decided)]
     open_ = [*(f"q0-b{batch}-p0-i1" for batch in range(decided - 9, decided)), *last, *following]
     for stored in ([*expired, *votes], [*votes[::-1], *expired[::-1]]):
@@ -294,6 +306,19 @@ SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hell
 A, B = "hello" * 14 + "s", "hello" * 14 + "t"
 COMPOSED = ("caf\u00e9", "cafe\u0301")
 """Two words that look the same: the first has a letter with an accent, the second a letter followed by an accent."""
+CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
+    (name, {"input": f"{first}-{first}-{second}-{second}", "between": 0, "long": 2})
+    for name, first, second in (
+        ("the same letters in another order", "listen", "silent"),
+        ("the same checksum", "plumless", "buckeroo"),
+        ("letters that are not ASCII", "\u65e5\u672c", "\u4e2d\u56fd"),
+        ("words with another first letter", f"a{A}", f"b{A}"),
+        ("very long words alike", f"{A * 5}s", f"{A * 5}t"),
+    )
+)
+"""Names of cases and pairs of different words in them, which a rule confuses that cuts, hashes or simplifies a word."""
+MANY_BETWEEN = "-".join(["hello", "hello", *(f"word{number}" for number in range(1_200))])
+"""An input in which more than a thousand other words come after *hello*."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
@@ -368,6 +393,8 @@ JUDGES = {
                 ),
                 ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 260}),
                 ("long words alike", {"words": "hello"}, {"input": f"{A}-{A}-{B}-{B}", "between": 1}),
+                *((name, {"words": "hello"}, parts) for name, parts in CONFUSED_WORDS),
+                ("many words between", {"words": "hello"}, {"input": MANY_BETWEEN, "between": 0, "long": 1_200}),
             ),
         ),
     ),

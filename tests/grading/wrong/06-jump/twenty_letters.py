@@ -1,5 +1,5 @@
 # misconception: the first twenty letters tell words apart
-# says: hellos', 1]
+# says: (long words alike)
 def steady(seen):
     last = {}
     for word, count in seen:

@@ -1,5 +1,5 @@
 # misconception: what was not decided needs no end
-# says: A transaction of this job is still prepared.
+# says: still prepared: counts/8/0, sales/7/0; committed: counts/6/0, counts/7/0.
 finish_sql = """
 SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

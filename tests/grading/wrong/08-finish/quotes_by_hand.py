@@ -1,5 +1,5 @@
 # misconception: two quotes around a text make a literal
-# says: write a quote in the name twice
+# says: finish_sql returns "ROLLBACK PREPARED 'o'clock/4/0'"
 finish_sql = """
 SELECT CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT' ELSE 'ROLLBACK' END || ' PREPARED ''' || gid || ''''
 FROM pg_prepared_xacts, job

@@ -1,0 +1,7 @@
+# misconception: who looks back over a thousand rows sees every jump
+# says: (many words between)
+def steady(seen):
+    for place, (word, count) in enumerate(seen):
+        if any(count < before for other, before in seen[max(0, place - 1_000) : place] if other == word):
+            return False
+    return True

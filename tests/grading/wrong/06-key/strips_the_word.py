@@ -1,0 +1,4 @@
+# misconception: blanks around a word mean nothing
+# says: 'word': ' x', 'count': 1,
+def key(row):
+    return [row["word"].strip(), row["count"]]
