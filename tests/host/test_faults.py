@@ -251,7 +251,9 @@ def test_a_command_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_pat
 
 
 def test_sigterm_reaches_the_whole_process_group_and_a_process_that_stays_is_overdue(tmp_path: Path) -> None:
-    ended, _ = struck(tmp_path, TimedFault(Fault.SIGTERM, 1.0), CREATES, command="(trap '' TERM; sleep 60) & {python}")
+    ended, _ = struck(
+        tmp_path, TimedFault(Fault.SIGTERM, 1.0), CREATES, command="trap '' TERM; sleep 60 & trap - TERM; {python}"
+    )
     assert ended.faults[0].overdue
     assert ended.emptied is not None
 
