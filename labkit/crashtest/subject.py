@@ -161,8 +161,8 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
     wanted = _parameters(candidate)
     if wanted not in (1, 2):
         raise InvalidInput(
-            f"{where}: labkit cannot use a function of {wanted} parameters; a function for foreachBatch has two "
-            "(DataFrame, batch id), one for foreach has one (row), and so has one that starts a query (stream)."
+            f"{where}: the function has {wanted} parameters; labkit can test a function for foreachBatch with two "
+            "(DataFrame, batch id), one for foreach with one (row), and one that starts a query, with one (stream)."
         )
     if wanted == 2:
         return Adapter.BATCH
