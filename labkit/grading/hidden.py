@@ -182,9 +182,9 @@ def _jump(c: Chance) -> Iterator[Variant]:
     words = "-".join([f"{long}s"] * 12 + [f"{long}t"] * 13)
     yield _assembled({"words": one}, "words that differ at the end", input=words, between=0, counts=[5, 11])
     for name, parts in CONFUSED_WORDS:
-        yield _assembled({"words": one}, name, **parts)
+        yield _assembled({"words": one}, f"a pair: {name}", **parts)
     yield _assembled(
-        {"words": one}, "many words between", input=MANY_BETWEEN, between=0, long=c.randrange(1_100, 1_199)
+        {"words": one}, "a word from long ago", input=MANY_BETWEEN, between=0, long=c.randrange(1_100, 1_199)
     )
 
 
