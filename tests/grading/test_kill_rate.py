@@ -108,7 +108,9 @@ def test_a_check_that_is_weakened_lets_mutants_survive(
         lambda name, seed: [
             each
             for each in drawn(name, seed)
-            if not each.name.startswith(("put together", "many counts", "far apart", "words that differ", "a word from"))
+            if not each.name.startswith(
+                ("put together", "many counts", "far apart", "words that differ", "a word from")
+            )
         ],
     )
     assert not kill_rate.mutant_rate(["06-jump"], [1])
