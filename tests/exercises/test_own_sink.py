@@ -22,7 +22,7 @@ from labkit.teach.exercises import capstone
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.trials import Bench, Kill, StepAsker, conclude, stores, trial, verdict_of
+from labkit.teach.exercises.own_sink.trials import Bench, Kill, Past, Recoveries, StepAsker, conclude, stores, trial
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
@@ -169,7 +169,7 @@ def prepared(sink: Sink) -> Sink:
     return whole
 
 
-LATER = PUBLIC | {"others": capstone.moved(capstone.OTHERS, 200)}
+LATER: dict[str, Any] = PUBLIC | {"others": capstone.moved(capstone.OTHERS, 200)}
 """The second query has larger numbers, as the exercise says."""
 QUICK = ("a", "d", "h")
 """One of each guarantee but the rarest, in every run of the tests; the others are slow."""
@@ -182,10 +182,10 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     lost = doubled = False
     with stores() as server:
-        bench = Bench(server, StepAsker(answer, "sink"), "table", **LATER, finished_runs={})
+        bench = Bench(server, StepAsker(answer, "sink"), "table", **LATER, past=Past())
         for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
             for each in axes.TESTS[axis][0](bench):
-                verdict = verdict_of(each.story, each.due)
+                verdict = each.verdict
                 lost |= bool(verdict.lost)
                 doubled |= bool(verdict.duplicate or verdict.unexpected)
     known = {
@@ -197,6 +197,30 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     assert known[lost, doubled] == capstone.EIGHT[letter]
 
 
+class Forgetful(Recoveries):
+    """Remembers no recovery, so that every one really runs."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "letter", [letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow) for letter in capstone.EIGHT]
+)
+def test_a_recovery_that_finds_the_same_files_would_be_the_same(letter: str) -> None:
+    """A trial does not run a recovery that another trial ran from the same files; here each of them runs."""
+    answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
+    taken = 0
+    with stores() as server:
+        quick = Bench(server, StepAsker(answer, "sink"), "table", **LATER, past=Past())
+        whole = quick._replace(past=Past(recoveries=Forgetful()))
+        for axis in (axes.CRASH, axes.SECOND):
+            for one, other in zip(axes.TESTS[axis][0](quick), axes.TESTS[axis][0](whole), strict=True):
+                assert one == other
+                taken += bool(one.story.kills)
+    assert taken > len(quick.past.recoveries)
+
+
 def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> None:
     """Why the exercise says so: with two queries at once, the numbers of `h` tell nothing."""
     sink = prepared(eight()["h"])
@@ -206,7 +230,7 @@ def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> N
         assert begun.run(["refunds"], capstone.OTHERS)
         assert begun.run(["orders"], capstone.PUBLIC, first=1)
         both = conclude(begun, [*capstone.PUBLIC, *capstone.OTHERS])
-    assert verdict_of(both.story, both.due).lost
+    assert both.verdict.lost
 
 
 def test_of_the_eight_every_single_wrong_answer_fails() -> None:

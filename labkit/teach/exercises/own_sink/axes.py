@@ -6,6 +6,7 @@ middle of writing a file, or after the sink has returned.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,12 +22,11 @@ from labkit.teach.exercises.own_sink.trials import (
     Bench,
     Broken,
     Kill,
-    Runs,
+    Past,
     StepAsker,
     TrialResult,
     conclude,
     stores,
-    verdict_of,
 )
 from labkit.teach.exercises.searching import unusable
 
@@ -75,7 +75,7 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
     yield healthy
     seen = set()
     for first in places(healthy, (0,), torn=two.kind == "folder"):
-        [state] = bench.run([first]).story.states or [""]
+        [state] = bench.run([first]).story.states or [b""]
         if state in seen:  # the recovery would be the same
             continue
         seen.add(state)
@@ -121,7 +121,7 @@ def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> TrialResult:
             begun.run(bench.query, bench.batches, kills, first=first)
         tried = conclude(begun, bench.batches)
     killed = f", {tried.what}" if tried.story.kills else ""
-    return tried._replace(what=f"all batches finished, then repeated from batch {first}{killed}")
+    return replace(tried, what=f"all batches finished, then repeated from batch {first}{killed}")
 
 
 def _queries(bench: Bench) -> Iterator[TrialResult]:
@@ -178,7 +178,7 @@ def wrong_in_the_end(tried: TrialResult) -> str:
     if tried.story.stuck:
         again = "the batch was repeated, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
-    verdict = verdict_of(tried.story, tried.due)
+    verdict = tried.verdict
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
         return tried.story.wrong_reply
     lost_and_more = f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
@@ -196,7 +196,7 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
 
 def wrong_meanwhile(tried: TrialResult) -> str:
     """Return the fault that a reader saw during the run, such as half a batch; an empty text if there was none."""
-    verdict = verdict_of(tried.story, tried.due)
+    verdict = tried.verdict
     if verdict.fractured_read:
         return "a reader saw a part of a batch"
     if verdict.aborted_read:
@@ -218,7 +218,7 @@ def wrong_at_any_time(tried: TrialResult) -> str:
 PARAMETERS = ("batches", "query", "others", "other")
 """The parameters of an exercise's variant that determine the input of the sink."""
 
-_runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
+_runs: "WeakKeyDictionary[Answer, dict[str, Past]]" = WeakKeyDictionary()
 """The finished runs of each learner's sink that is being judged, by the sink's input, because several axes use them."""
 
 TESTS: dict[str, tuple[Callable[[Bench], Iterator[TrialResult]], Callable[[TrialResult], str]]] = {
@@ -250,10 +250,10 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     ask, axis, runs = StepAsker(answer, name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
     alike: Sequence[str] = dict(variant.parameters).get("alike", ())
-    known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
+    known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), Past())
     try:
         with stores() as server:
-            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, finished_runs=known, alike=alike)):
+            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, past=known, alike=alike)):
                 runs += 1
                 if wrong:
                     _hold_still(ask)
@@ -335,7 +335,7 @@ def tried(
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, StepAsker(answer, name), store, **parameters, finished_runs={})
+        bench = Bench(server, StepAsker(answer, name), store, **parameters, past=Past())
         try:
             healthy = bench.run()
         except Broken as error:
@@ -343,7 +343,7 @@ def tried(
         axes = [_all(axis, bench) for axis in (first, *others)]
         for each in more:
             if not any(axis.wrong for axis in axes):
-                other = bench._replace(**each, finished_runs={})
+                other = bench._replace(**each, past=Past())
                 axes = [_more(axis, other) for axis in axes]
         stopped = kind == "writers"
         return axes, list(_places(bench, healthy, stopped=stopped))
@@ -379,7 +379,7 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
             one = overtaken(bench, at) if stopped else bench.run([Kill(0, at)])
         except Broken:
             return
-        verdict = verdict_of(one.story, one.due).guarantee
+        verdict = one.verdict.guarantee
         writes = request.startswith("write(")
         yield Place(request, verdict.value, _torn(bench, at) if writes else "")
 
@@ -390,4 +390,4 @@ def _torn(bench: Bench, at: int) -> str:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:
         return Guarantee.UNKNOWN.value
-    return verdict_of(torn.story, torn.due).guarantee.value
+    return torn.verdict.guarantee.value

@@ -110,11 +110,6 @@ class Table:
         rows = "SELECT id, item, amount FROM orders LIMIT ?"
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
-    def state(self) -> list[str]:
-        """Return the committed content of the database as SQL, to compare two states of a store."""
-        with sqlite3.connect("store.db") as db:
-            return list(db.iterdump())
-
     def left_over(self) -> list[str]:
         """Return an empty list: in contrast to a folder, a database has no leftover files."""
         return []
@@ -182,10 +177,6 @@ class Folder:
                 row = json.loads(line)
                 rows.append([row["id"], row["item"], row["amount"]])
         return rows
-
-    def state(self) -> list[list[str]]:
-        """Return the name and text of every file, to compare two states of a store."""
-        return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:
         """Return the names of the files that readers ignore, because `manifest.json` does not list them."""

@@ -7,6 +7,7 @@ rows that it read. It does not read after a request that only reads, or inside o
 to nobody.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -229,8 +231,31 @@ class Story:
     """All performed requests as text, in order."""
     kills: list[str] = field(default_factory=list)
     """A description of each kill, such as the batch and the request, in order."""
-    states: list[str] = field(default_factory=list)
-    """The content of the store after each kill, as JSON."""
+    states: list[bytes] = field(default_factory=list)
+    """A digest of the store's files after each kill."""
+
+
+class Mark(NamedTuple):
+    """How much a run had recorded when its last kill was over: the latest driver's number, and lengths of lists."""
+
+    driver: int
+    samples: int
+    requests: int
+    deliveries: int
+
+
+class Recovery(NamedTuple):
+    """A run's whole record, and the place in it at which the recovery from the last kill begins."""
+
+    begins: Mark
+    story: Story
+
+
+Recoveries = dict[tuple[int, int, bytes], Recovery]
+"""Recoveries from kills, by the number of batches, the killed batch, and the digest of the store's files.
+
+The same sink that gets the same batch and finds the same files makes the same requests, so each recovery runs once.
+"""
 
 
 class DeliveryEnd(NamedTuple):
@@ -312,6 +337,8 @@ class Trial:
     def __init__(self, server: StoreServer, ask: Asker, kind: str, folder: Path) -> None:
         self.ask, self.kind, self.folder = ask, kind, folder
         self.story = Story()
+        self._recovers: tuple[Recoveries, tuple[int, int, bytes], Mark] | None = None
+        """The recoveries of other runs, the key of this run's one, and the place in its record where it begins."""
         self._server = server
         self._started: list[StoreProcess] = []
         self._reader = self.start()
@@ -331,10 +358,17 @@ class Trial:
         self._process = self._process or self.start()
         return self._process
 
-    def restart(self) -> None:
-        """Kill the process in which the sink's requests run, as a driver's crash would."""
+    def restart(self, *, kill: bool = False) -> None:
+        """Let the sink's further requests run on a new connection, as after a restart of the driver.
+
+        With `kill`, the process of the former connection is killed, as in a crash; otherwise the connection is closed.
+        """
         if self._process is not None:
-            self._process.kill()
+            if kill:
+                self._process.kill()
+            else:
+                self._server.take_back(self._process)
+                self._started.remove(self._process)
             self._process, self._driver = None, self._driver + 1
 
     def close(self, *, whole: bool) -> None:
@@ -384,15 +418,24 @@ class Trial:
         return delivery.ended
 
     def _crash(self, where: str) -> None:
-        self.restart()
+        self.restart(kill=True)
         self.story.kills.append(where)
+        # The reader rolls back what the killed process had not committed, so the files hold the committed rows only.
         self.look(f"crash {len(self.story.kills)}")
-        self.story.states.append(json.dumps(self._reader.ask("state")))
+        self.story.states.append(_digest(self.folder))
 
-    def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
+    def run(
+        self,
+        query: Sequence[Plain],
+        batches: Batches,
+        kills: Sequence[Kill] = (),
+        first: int = 0,
+        recoveries: Recoveries | None = None,
+    ) -> bool:
         """Pass the batches with number `first` and higher to the sink, each one again and again until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck.
+        Returns False if the sink keeps raising an error, so that the job is stuck. If `recoveries` has what happened
+        after a kill that left the same files, the run ends after its last kill, and `finish` adds that recovery.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -411,6 +454,11 @@ class Trial:
             again = True
             if ended.how == "killed":
                 waiting.pop(0)
+                if recoveries is not None and not waiting and not self.is_behind:
+                    key = len(batches), number, self.story.states[-1]
+                    self._recovers = recoveries, key, self._mark()
+                    if key in recoveries:
+                        return True
                 continue
             raised += 1
             self.restart()
@@ -424,6 +472,33 @@ class Trial:
 
         Raises `Broken` if the sink still holds a lock that keeps the reader from reading.
         """
+        if self._recovers is None:
+            self._end()
+            return self.story
+        recoveries, key, mark = self._recovers
+        if key in recoveries:
+            self._recover_like(recoveries[key])
+        else:
+            self._end()
+            recoveries[key] = Recovery(mark, self.story)
+        return self.story
+
+    def _mark(self) -> Mark:
+        story = self.story
+        return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
+
+    def _recover_like(self, other: Recovery) -> None:
+        """Add to the record what another run recorded in its recovery, with this run's numbers."""
+        story, begins, after = self.story, other.begins, other.story
+        for each in after.samples[begins.samples :]:
+            driver = self._driver + each.driver - begins.driver
+            story.samples.append(each._replace(at=len(story.samples), driver=driver))
+        story.requests += after.requests[begins.requests :]
+        story.deliveries += after.deliveries[begins.deliveries :]
+        story.stuck, story.left_over = after.stuck, after.left_over
+        story.wrong_reply = after.wrong_reply or story.wrong_reply
+
+    def _end(self) -> None:
         end = time.monotonic() + LOCKED
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
@@ -433,7 +508,14 @@ class Trial:
         reply = self._reader.ask("left_over")
         if reply[0] == "gave":
             self.story.left_over = reply[1]
-        return self.story
+
+
+def _digest(folder: Path) -> bytes:
+    digest = hashlib.blake2b()
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        digest.update(f"{path.name}/{len(content)}/".encode() + content)
+    return digest.digest()
 
 
 def _row(row: Sequence[Any]) -> Seen:
@@ -463,20 +545,8 @@ def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
             begun.close(whole=whole)
 
 
-def verdict_of(story: Story, batches: Batches) -> Verdict:
-    """Return the verdict on the rows that readers saw in a run; `batches` are those that the sink received."""
-    rows = Rows(
-        [
-            [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
-            # A second query may have smaller numbers, and the judge expects the rows in their order.
-            for batch in sorted(batches, key=lambda each: int(str(each[0]["id"])))
-        ]
-    )
-    due = rows.expected()
-    return judge([named(each, Shape.ROWS) for each in due], history(story.samples, rows, Shape.ROWS, due))
-
-
-class TrialResult(NamedTuple):
+@dataclass(frozen=True)
+class TrialResult:
     """The result of a finished run of a sink: which kills happened, the record of the run, and the expected rows."""
 
     what: str
@@ -485,9 +555,27 @@ class TrialResult(NamedTuple):
     due: Batches
     """All batches whose rows should be stored in the end, in order."""
 
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict on the rows that readers saw in this run."""
+        rows = Rows(
+            [
+                [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
+                # A second query may have smaller numbers, and the judge expects the rows in their order.
+                for batch in sorted(self.due, key=lambda each: int(str(each[0]["id"])))
+            ]
+        )
+        due = rows.expected()
+        return judge([named(each, Shape.ROWS) for each in due], history(self.story.samples, rows, Shape.ROWS, due))
 
-Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
-"""The results of finished trials of one query, by the number of batches and the kills, so that none runs twice."""
+
+@dataclass
+class Past:
+    """What earlier trials of one sink with one input gave, because several axes use the same ones."""
+
+    runs: dict[tuple[int, tuple[Kill, ...]], TrialResult] = field(default_factory=dict)
+    """The results of finished trials, by the number of batches and the kills."""
+    recoveries: Recoveries = field(default_factory=dict)
 
 
 class Bench(NamedTuple):
@@ -502,8 +590,7 @@ class Bench(NamedTuple):
     others: Batches
     """The batches of another query."""
     other: Sequence[Plain]
-    finished_runs: Runs
-    """The results of finished trials, because several axes use the same ones."""
+    past: Past
     alike: Sequence[str] = ()
     """Names of further queries, which a sink confuses if it shortens names or ignores upper and lower case."""
 
@@ -517,11 +604,11 @@ class Bench(NamedTuple):
         The result is cached, because several tests need the same run.
         """
         key = len(self.batches), tuple(kills)
-        if key not in self.finished_runs:
+        if key not in self.past.runs:
             with self.trial() as begun:
-                begun.run(self.query, self.batches, kills)
-                self.finished_runs[key] = conclude(begun, self.batches)
-        return self.finished_runs[key]
+                begun.run(self.query, self.batches, kills, recoveries=self.past.recoveries)
+                self.past.runs[key] = conclude(begun, self.batches)
+        return self.past.runs[key]
 
 
 def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
