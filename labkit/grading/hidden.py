@@ -861,6 +861,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("one batch", words=c.pick(*TOGETHER), records_per_batch=3, crashes=c.pick(1, 2)),
         v("many batches", batch=c.randrange(101, 109), rows=c.randrange(12, 30)),
         v("a number that two others make", batch=c.pick(12, 23, 34, 45, 56), rows=c.randrange(1, 4)),
+        v("a day of rows", batch=c.randrange(2, 9), rows=c.randrange(1_001, 1_099)),
     ],
     "06-recover": lambda c: [
         v("a crash", words=(words := c.pick(*WORDS)), records_per_batch=c.pick(2, 3), crashes=c.pick(1, 2)),
@@ -870,6 +871,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a second attempt", words=c.pick(*BATCHES), records_per_batch=1, crashes=1, retries=c.pick(1, 2)),
         v("many tasks", decided=c.randrange(101, 109), tasks=c.randrange(12, 20)),
         v("the next batch has another digit", decided=c.pick(9, 99, 999), tasks=c.randrange(3, 6)),
+        v("years of votes", decided=c.randrange(1_200, 9_000), tasks=c.randrange(1_001, 1_099)),
     ],
     "06-jump": _jump,
     # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an

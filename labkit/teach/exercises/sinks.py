@@ -34,6 +34,11 @@ from labkit.teach.results import Walk
 
 SAME_CHECKSUM = (1_401_558_561_589, 7_014_945_064_510)
 """Offsets whose decimal digits have the same CRC-32."""
+SAME_CHECKSUM_HANDLES = (
+    ("q0-b3444821019-p5-i3", "q0-b6054944040-p3-i3"),
+    ("q0-b2497505273-p0-i6", "q0-b8813915846-p1-i7"),
+)
+"""Pairs of handles with the same CRC-32; the first of each is of a batch up to 4,000,000,000."""
 SENTENCE = "In the end the table holds one row for every record."
 
 
@@ -212,14 +217,34 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
+MANY = 1_000
+"""The number of rows, handles or votes from which on some cases leave out others, which would take too long."""
+LARGE: list[Plain] = [7, 2**32 + 7, 123_456_789_123_457, 2**53 + 1, 2**60 + 1]
+"""Offsets that become other ones in 32 bits or as floating-point numbers."""
+REMAINDERS = (
+    *(97 * 10**8, 101 * 127 * 997 * 1_009, 2**20 * 3**5 * 7, 10_007 * 65_521 * 65_537, 99_991 * 100_003),
+    *(10**6 + 3, 10**6 + 7, 10**9 + 7, 10**9 + 9, 998_244_353, 2**31 - 1, 2**32, 2**48, 2**61 - 1),
+)
+"""Differences of numbers that are equal after a division by one of many divisors, such as 97, 1000 or 2**32."""
+
+
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
     """Yield arguments of the learner's `commit`: the batch, its rows' offsets, and the batches already confirmed."""
     batch: int = variant["batch"]
     offsets: list[Plain] = [*range(1_000, 1_000 + variant["rows"])]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     yield batch, offsets, others
+    if len(offsets) > MANY:
+        # Also a confirmation in the middle of a long list.
+        before, after = (range(first, first + MANY) for first in (batch + 1, batch + 1 + MANY))
+        yield batch, offsets, [*before, batch, *after]
+        return
     # The offsets of a batch need not follow one another: a topic also has transaction markers.
     yield batch, offsets[::2], others
+    yield batch, LARGE, others
+    # Batches whose numbers are alike in text, as floating-point numbers, or after a division.
+    yield batch, offsets, [10 * batch, int(f"1{batch}"), *(batch + difference for difference in REMAINDERS)]
+    yield 2**60 + 1, offsets, [2**60, 2**60 + 2]
     for place in (0, 8, len(others) // 2, len(others)):
         yield batch, offsets, [*others[:place], batch, *others[place:]]
 
@@ -242,6 +267,9 @@ def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Fin
 def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
     """Yield arguments of the learner's `recover_and_commit`: batch `decided`, stored votes, and open transactions."""
     decided, tasks = variant["decided"], variant["tasks"]
+    if tasks > MANY:
+        yield from _long_lists(decided, tasks)
+        return
     last, following = ([f"q0-b{batch}-p{task}-i1" for task in range(tasks)] for batch in (decided, decided + 1))
     votes: list[Any] = [
         {"batch": batch, "handles": [*each]} for batch, each in ((decided, last), (decided + 1, following))
@@ -257,12 +285,40 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
     open_ = [*(f"q0-b{batch}-p0-i1" for batch in range(decided - 9, decided)), *last, *following]
     for stored in ([*expired, *votes], [*votes[::-1], *expired[::-1]]):
         yield decided, stored, [*open_]
+    yield from _large_numbers()
+
+
+def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
+    """Yield arguments with `tasks` handles in a vote, with many votes, and with `tasks` transactions, most without one.
+
+    Only a few of the transactions with a vote are open, so that no list is compared with another long one.
+    """
+    last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
+    few = [last[0], last[tasks // 2], last[-1]]
+    yield decided, [{"batch": decided, "handles": last}], [*few, f"q0-b{decided + 1}-p0-i1"]
+    batches = range(decided - tasks // 4, decided)
+    old: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in batches]
+    votes = [*old, {"batch": decided, "handles": [few[0]]}]
+    open_ = [old[place]["handles"][0] for place in (0, len(old) // 2, -1)]
+    yield decided, votes, [*open_, few[0], few[1]]
+    yield decided, [{"batch": decided, "handles": [few[1]]}], last
+
+
+def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
+    """Yield arguments with batches of many digits, which a cut name, a floating-point number or a checksum confuses."""
+    batch = 10**18
+    one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"
+    votes: list[Any] = [{"batch": batch, "handles": [one]}, {"batch": batch + 1, "handles": [next_one]}]
+    yield batch, votes[:1], [f"q0-b{batch}-p0-i12", one]
+    yield batch, votes, [one, next_one]
+    for due, other in SAME_CHECKSUM_HANDLES:
+        yield 4 * 10**9, [{"batch": int(due.split("-")[1][1:]), "handles": [due]}], [other, due]
 
 
 def _wrong_recovery(ask: Asker, case: tuple[int, list[Any], list[Any]]) -> Finding | None:
     decided, votes, found = case
     steps = [str(step) for step in a_list(ask, ask(decided, votes, found), "steps")]
-    due = [handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]]
+    due = {handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]}
     wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
     forbidden = {str(["abort" if handle in due else "commit", handle]) for handle in found}
     # Committing a transaction once more has no effect, so further commits are allowed.
@@ -352,6 +408,7 @@ JUDGES = {
         variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
         variant("one batch of three, two crashes", words="hello-hello-world", records_per_batch=3, crashes=2),
         variant("batch 12, after many others", batch=12, rows=3),
+        variant("a batch of many rows", batch=3, rows=1_050),
     ),
     "06-recover": by(
         judge_recovery,
@@ -361,6 +418,7 @@ JUDGES = {
         ),
         variant("a task is tried twice, one crash", words="hello-world", records_per_batch=1, retries=1),
         variant("batch 9 is decided, and not batch 10", decided=9, tasks=3),
+        variant("a batch of many tasks", decided=2_000, tasks=1_050),
     ),
     "06-jump": by(
         WATCH.judge,
