@@ -33,6 +33,7 @@ from labkit.teach.exercises.releases import (
 )
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
 from labkit.teach.exercises.sinks import COMPOSED, CONFUSED_WORDS, MANY_BETWEEN
+from labkit.teach.exercises.snapshots import LIMIT, crowd, exchanged
 
 T = TypeVar("T")
 Parameters = dict[str, object]
@@ -101,6 +102,20 @@ def _assembled(system: Parameters, name: str = "put together", **parts: object) 
     return v(name, assembled=((name, system, parts),))
 
 
+APART = (
+    *(64_000, 65_535, 65_536, 97_000, 98_304, 90_000, 99_700, 99_900, 97_873, 89_789, 94_054, 55_440, 90_063),
+    *(96_937, 94_001, 98_477, 85_241, 91_670, 93_304, 88_818, 95_139, 99_991),
+)
+"""Differences of numbers that are equal after a division by one of many divisors below 100,000, such as 97 or 1,024."""
+SAME_NUMBER = (
+    *(((1, 7, 18), (2, 3, 21)), ((0, 6, 17), (1, 2, 20)), ((2, 14, 36), (4, 6, 42)), ((0, 12, 34), (2, 4, 40))),
+    ((0, 11, 29), (4, 5, 31)),
+    ((0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
+    *(((2, 213), (22, 13)), ((1, 123), (11, 23)), ((3, 345), (33, 45)), ((7, 711), (77, 11))),
+)
+"""Numbers with equal products or sums of powers, or with the same digits one after the other."""
+
+
 def _cut(c: Chance) -> Iterator[Variant]:
     two: Parameters = {"processes": 2, "transfers": c.pick(2, 3), "crashes": 0}
     three: Parameters = {"processes": 3, "transfers": 1, "crashes": 0}
@@ -134,6 +149,18 @@ def _cut(c: Chance) -> Iterator[Variant]:
     yield _assembled(four, "one has come twice", twice=[twice], done=done)
     mixed = c.sample(range(12), 12)
     yield _assembled(four, "many transfers", any=mixed[:1], all_done=mixed[1:6], all_saved=mixed[6:])
+    systems = [(four, exchanged((low,), (low + apart,))) for apart in APART for low in (c.randrange(LIMIT - apart),)]
+    systems += [(four, exchanged((low,), c.sample(range(LIMIT), 1))) for low in c.sample(range(LIMIT), 3)]
+    systems += [(four, exchanged(gone, came)) for gone, came in (c.sample(pair, 2) for pair in SAME_NUMBER)]
+    yield v("replaced", assembled=tuple(("replaced", *system) for system in systems))
+    size = c.randrange(1_020, 1_090)
+    crowds = [
+        (four, crowd(size, "done", c.randrange(400, 600), 1)),
+        (four, crowd(size, "saved", size - c.randrange(1, 9), 1)),
+        (four, crowd(size, c.pick("done", "saved"), c.randrange(5, 90))),
+        (four, crowd(size, "saved")),
+    ]
+    yield v("a busy bank", assembled=tuple(("a busy bank", *system) for system in crowds))
 
 
 def _atomic(c: Chance) -> Iterator[Variant]:

@@ -8,8 +8,13 @@ def listed(words: Iterable[object], between: str = " ", none: str = "-") -> str:
     return between.join(map(str, words)) or none
 
 
+_FEW_BITS = 200
+
+
 def members(bits: int) -> list[int]:
     """Return the positions of the bits that are 1, which are the numbers in a bit set."""
+    if bits.bit_length() > _FEW_BITS:  # a shift of a number copies it
+        return [number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 

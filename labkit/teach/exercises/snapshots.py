@@ -33,6 +33,25 @@ _PLACES = tuple(product((False, True), repeat=3))
 _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
 """The combinations of `_PLACES` that occur in most snapshots; in the last one the transfer is lost."""
 
+_WAYS = {
+    "done": (True, True, False),
+    "saved": (True, False, True),
+    "gone": (True, False, False),
+    "came": (False, True, False),
+    "kept": (False, False, True),
+}
+"""The ways to record a transfer, each as a combination of `_PLACES`."""
+LIMIT = 100_000
+"""All numbers of transfers are below this limit, as the task promises, so an answer may use one bit for each."""
+CONFUSED = (
+    *((f"numbers {apart} apart", (33,), (33 + apart,)) for apart in (64_000, 97_000, 65_536, 99_900)),
+    ("the same products", (1, 7, 18), (2, 3, 21)),
+    ("the same products, counted from 1", (0, 6, 17), (1, 2, 20)),
+    ("the same sums of powers", (0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
+    ("the same digits", (1, 123), (11, 23)),
+)
+"""Names of snapshots with transfers that are gone, and others that came, which a number or text of all confuses."""
+
 _COME = ((False, True, False), (False, False, True))
 """The combinations of a transfer that was received, or saved from its channel, and never sent."""
 
@@ -43,6 +62,9 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     Each key of `choice` is a way to record a transfer, such as `done` (sent and received), `gone` (sent, then nowhere),
     `come` (arrived, but never sent) or `any` (every way). Its value lists the channels whose transfers are recorded so.
     """
+    if "numbered" in choice:
+        yield model.initial()._replace(completed=tuple(_numbered(len(model.initial().processes), choice)))
+        return
     whole = [
         (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)
         for name in ("all_done", "all_saved")
@@ -72,6 +94,35 @@ def _filled(
         received[between[number].receiver] |= transfer * is_received
         saved[between[number].receiver] |= transfer * is_saved
     return starmap(_part, zip(sent, received, saved, strict=True))
+
+
+def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
+    between = ends(processes)[: choice.get("channels")]
+    sent, received, saved = ([0] * processes for _ in range(3))
+    for way, numbers in choice["numbered"].items():
+        is_sent, is_received, is_saved = _WAYS[way]
+        for number in numbers:
+            channel = between[number % len(between)]
+            sent[channel.sender] |= is_sent << number
+            received[channel.receiver] |= is_received << number
+            saved[channel.receiver] |= is_saved << number
+    return starmap(_part, zip(sent, received, saved, strict=True))
+
+
+def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
+    """Return the parts of a snapshot in which the transfers `gone` are lost, and others `came` that nobody sent."""
+    return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
+
+
+def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
+    """Return the parts of a snapshot with `number` transfers that are recorded in this way, such as `done`.
+
+    The one at the place `exchange` is gone, and the next number came in its place; with -1 nothing is wrong.
+    """
+    numbers = {way: [2 * place for place in range(number) if place != exchange]}
+    if exchange >= 0:
+        numbers |= {"gone": [2 * exchange], "came": [2 * exchange + 1]}
+    return {"numbered": numbers, "channels": channels}
 
 
 def _part(sent: int, received: int, channels: int) -> Part:
@@ -121,6 +172,19 @@ JUDGES = {
         variant(
             "as many transfers have come as are gone",
             assembled=(("other transfers, with an equal sum", THREE, {"gone": (0, 3), "come": (1, 2), "done": (4,)}),),
+        ),
+        variant(
+            "numbers of any size",
+            assembled=tuple((name, THREE, exchanged(gone, came)) for name, gone, came in CONFUSED),
+        ),
+        variant(
+            "many transfers",
+            assembled=(
+                ("a thousand transfers", TWO, crowd(1_050, "done", channels=1)),
+                ("one of the first is gone", TWO, crowd(1_050, "saved", 3, channels=1)),
+                ("one in the middle is gone", TWO, crowd(1_050, "done", 525, channels=1)),
+                ("one of the last is gone", TWO, crowd(1_050, "done", 1_040, channels=1)),
+            ),
         ),
         variant("one has come twice", assembled=(("and the next one is gone", TWO, {"twice": (1,)}),)),
     ),
