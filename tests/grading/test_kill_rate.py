@@ -88,7 +88,7 @@ def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPat
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
     drawn = kill_rate.variants("02-dedup", 1)
-    searched = [each for each in drawn if each.name != "many ids in the table"]
+    searched = [each for each in drawn if "ids" not in each.name and each.name != "a table of some years"]
     monkeypatch.setattr(kill_rate, "variants", lambda *_: searched)
     monkeypatch.setattr(searching, "_search_tree", lambda _: searching.AnswerNode())
     assert kill_rate.wrong_rate(["02-dedup"], [1])
@@ -109,7 +109,7 @@ def test_a_check_that_is_weakened_lets_mutants_survive(
             each
             for each in drawn(name, seed)
             if not each.name.startswith(
-                ("put together", "many counts", "far apart", "words that differ", "a word from")
+                ("put together", "many counts", "far apart", "words that differ", "what only", "a reader for")
             )
         ],
     )

@@ -6,6 +6,7 @@ from typing import Any
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.closing import Run
+from labkit.teach.exercises.confused import SAME_DIGITS, numbers_alike
 from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import Cases, search
@@ -16,10 +17,12 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
     If the variant has a list of message ids, `known`, check instead how a receiver that has already stored these ids
-    reacts to single messages.
+    reacts to single messages. With `large`, a number, these messages have ids that are nearly this one; and with
+    `first` and `size`, the table has so many ids after the first.
     """
-    if "known" in dict(variant.parameters):
-        return SINGLE.judge(answer, variant)
+    for name, single in SINGLE.items():
+        if name in dict(variant.parameters):
+            return single.judge(answer, variant)
     open_model: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
 
@@ -29,12 +32,26 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
     known = list(variant["known"])
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
-    for number in [*reversed(known), *sorted(news - {*known})]:
+    for number in [*known[:-5:-1], *known[::-4], *known[:4], *sorted(news - {*known})]:
         yield number, known
-    # New ids that a text or a floating-point number confuses with a known one, or that have the same last 32 bits.
-    alike = [*known, 2**60, 7_000_123_456_789]
-    for number in (max(known) + 2**32, 2**60, 2**60 + 1, 123_456):
-        yield number, alike
+
+
+def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
+    """Yield new ids that a careless comparison takes for the known id `large`, each with a table that has this one."""
+    large = variant["large"]
+    for number in (large, *numbers_alike(large)):
+        yield number, [3, large, 7]
+    for one, other in SAME_DIGITS:
+        yield one, [other]
+    yield large, [large // 10, int(f"{large}1"), large + 1]
+
+
+def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
+    """Yield the oldest, a middle and the newest id of a job that has run for long, each with its table."""
+    first, size = variant["first"], variant["size"]
+    table = [*range(first + size, first, -1)]
+    for number in (table[0], table[size // 2], table[-1]):
+        yield number, table
 
 
 def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
@@ -52,11 +69,15 @@ def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
         place = f"the id is number {table.index(number) + 1} of {len(table)} in the table"
         right = "a known message is acknowledged and not output again"
     statement = f"receive({number}, ...) answered {shown(steps)}"
-    general = "With many ids in the table, a known or a new message is treated wrongly."
+    general = "With many or with large ids in the table, a known or a new message is treated wrongly."
     return Finding(False, f"{statement}, but {place}: {right}.", statement, right, general=general)
 
 
-SINGLE = Cases("receive", _single_messages, _wrong_steps, "It is right about {} messages to a long table")
+SINGLE = {
+    name: Cases("receive", cases, _wrong_steps, "It is right about {} messages that come one by one")
+    for name, cases in (("known", _single_messages), ("large", _large_ids), ("size", _long_table))
+}
+"""The checks of single messages, by the parameter of a variant that asks for them."""
 CHAIN = Settings(
     "chain_settings",
     "delivery",
@@ -78,6 +99,8 @@ JUDGES = {
         variant("two records, doubled", records=2, drops=0, duplicates=1, crashes=1),
         variant("two under way", records=2, window=2, duplicates=0, crashes=0),
         variant("many ids in the table", known=(*range(3, 12), 2, 1, 0, *range(12, 140))),
+        variant("large ids", large=987_654_321_012_345_678),
+        variant("a very long table", first=0, size=5_050),
     ),
     "02-chain": by(CHAIN.judge, variant("three processes, a crash, a loss", processes=3, records=1, duplicates=0)),
 }

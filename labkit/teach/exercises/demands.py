@@ -1,14 +1,15 @@
 """The exercises on a sink's demands on its store: which of `DEMANDS` a store breaks, and the first as a property."""
 
-from collections.abc import Iterator, Mapping
-from itertools import product
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations, product
+from typing import Any, NamedTuple
 
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.confused import texts_alike
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.searching import Cases
 
@@ -105,13 +106,92 @@ def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
             for read in product(range(-1, len(handles)), repeat=count):
                 seen = tuple(VisibleRow(place % records, 0, 1, of) for place, of in enumerate(read))
                 yield state._replace(seen=seen, transactions=transactions)
-        for place in range(parts.get("long", 0)):
-            of = [0 if each == place else len(handles) - 1 for each in range(parts["long"])]
-            seen = tuple(VisibleRow(each % records, 0, 1, one) for each, one in enumerate(of))
-            yield state._replace(seen=seen, transactions=transactions)
 
 
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
+
+
+def judge_early(answer: Answer, variant: Variant) -> Finding:
+    """Check a learner's function `clean` on the states of the simulators that the variant lists.
+
+    If the variant has `named`, check instead transactions whose names are nearly this one; and with `reads`, so many
+    rows and transactions.
+    """
+    parameters = dict(variant.parameters)
+    if "reads" in parameters:
+        return MANY_READS.judge(answer, variant)
+    return (NAMES_ALIKE if "named" in parameters else WATCH).judge(answer, variant)
+
+
+class Reads(NamedTuple):
+    """What readers have read, how each transaction stands, and whether nothing was read of an aborted one."""
+
+    read: list[Plain]
+    ends: dict[str, Plain]
+    is_kept: bool
+    why: str
+    """The reason, for a message."""
+    is_long: bool = False
+    """Whether the rows and transactions are too many for a message."""
+
+
+def _names_alike(variant: Variant) -> Iterator[Reads]:
+    """Yield what was read from transactions with names that are alike."""
+    for group in texts_alike(variant["named"]):
+        # Each two of the names differ in some bit of their places: one is aborted, and a row of the other was read.
+        for bit, side in product(range((len(group) - 1).bit_length()), (0, 1)):
+            yield _read_of(group, [name for place, name in enumerate(group) if (place >> bit) & 1 == side])
+        stands: dict[str, Plain] = {name: "aborted" if place == 0 else "open" for place, name in enumerate(group)}
+        for before, after in (([], []), ([group[1], ""], []), ([], ["", group[1]])):
+            rows: list[Plain] = [[1_000, name] for name in (*before, group[0], *after)]
+            yield Reads(rows, stands, False, f"a row was read of {shown(group[0])}, which is aborted")
+
+
+def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
+    """Return a case in which these transactions are aborted, and one row was read of each other one."""
+    others = ("open", "prepared", "committed")
+    ends: dict[str, Plain] = {
+        name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)
+    }
+    read: list[Plain] = [[1_000 * place, name] for place, name in enumerate(names) if name not in aborted]
+    return Reads(read, ends, True, "no row was read of a transaction that is aborted")
+
+
+def _many_reads(variant: Variant) -> Iterator[Reads]:
+    """Yield many rows, of which one may have been read too early, and many transactions."""
+    count = variant["reads"]
+    names = [f"q{number}-b0-p0-i1" for number in range(count)]
+    committed: dict[str, Plain] = dict.fromkeys(names, "committed")
+    some: list[Plain] = [[offset, ""] for offset in range(count)]
+    for place, of in ((0, 0), (count - 1, 0), (0, count - 1), (count // 2, count // 2)):
+        ends = {**committed, names[of]: "aborted"}
+        read: list[Plain] = [*some[:place], [place, names[of]], *some[place + 1 :]]
+        why = f"row {place + 1} of {count} was read of transaction {of + 1} of {count}, which is aborted"
+        yield Reads(read, ends, False, why, is_long=True)
+    several: list[Plain] = [[offset, name] for offset, name in enumerate(names[1:])]
+    yield Reads(several, {**committed, names[0]: "aborted"}, True, "every row is of a committed one", is_long=True)
+
+
+def _wrong_reads(ask: Asker, case: Reads) -> Finding | None:
+    read, ends, is_kept, why, is_long = case
+    reply = ask(read, ends)
+    if (answer := truth(reply)) is None:
+        raise Unusable(f"{ask.call(read, ends)} returned {shown(reply)}; return True or False.")
+    if answer is is_kept:
+        return None
+    if is_kept and len(ends) > 2 and not is_long:
+        # Perhaps one aborted name and one other are enough, which tells more.
+        alone = (_wrong_reads(ask, _read_of(pair, [each])) for pair in permutations(ends, 2) for each in pair)
+        if finding := next((each for each in alone if each is not None), None):
+            return finding
+    statement = f"{ask.name} answered {answer}" if is_long else f"{ask.call(read, ends)} answered {answer}"
+    what = "what was read of an aborted one is accepted" if answer else "what harms nobody is rejected"
+    general = f"With many rows or transactions, or with names that are nearly equal, {what}."
+    return Finding(False, f"{statement}, but {why}.", statement, str(is_kept), general=general)
+
+
+NAMES_ALIKE = Cases("clean", _names_alike, _wrong_reads, "It is right about {} readers, and names that are alike")
+MANY_READS = Cases("clean", _many_reads, _wrong_reads, "It is right about {} readers of many rows")
 OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}
 
 JUDGES = {
@@ -122,11 +202,12 @@ JUDGES = {
         variant("very long times", interval=2_000_000, checkpoint=500_000, downtime=1_000_000),
     ),
     "08-early": by(
-        WATCH.judge,
+        judge_early,
         variant("no harm", good=(("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),
         variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),
         variant("names alike", assembled=(("names alike", {}, {"handles": ((1, 0), (12, 0), (1, 2)), "rows": 2}),)),
         variant("an open table", bad=(("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),
-        variant("many rows", assembled=(("many rows", {}, {"transactions": 2, "rows": 0, "long": 105}),)),
+        variant("names of any kind", named="stream"),
+        variant("many rows", reads=2_100),
     ),
 }

@@ -10,8 +10,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import product
-from typing import Any
+from itertools import combinations, product
+from random import Random
+from string import ascii_lowercase
+from typing import Any, NamedTuple
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.judge import Verdict, judge
@@ -26,9 +28,11 @@ from labkit.sim.models.pipeline.state import State, VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
 from labkit.teach.exercises.closing import Run
+from labkit.teach.exercises.confused import SAME_DIGITS, numbers_alike, texts_alike
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
+from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
 from labkit.teach.exercises.searching import MAX_STATES, Cases, ask_each, remembered, search, steady, unusable
 from labkit.teach.results import Walk
 
@@ -117,38 +121,75 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a learner's key function gives different records different keys, in an input too long to simulate.
 
-    The input begins with the words of `variant` and with `CONFUSED`, and then repeats the last word without end. All
-    records of the beginning are tested, and from the repetition those whose offsets differ by powers of two and ten or
-    have the same CRC-32.
+    The input begins with the words of `variant` and with `CONFUSED`; then come many other words that are alike, and the
+    last word without end. All records of the beginning are tested, and from the rest those whose offsets or counts are
+    alike. The keys of the large offsets must also differ in as many bits as a hash needs.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
+    texts: list[str] = []
 
     def wrong(row: dict[str, Plain]) -> Finding | None:
         key = usable_key(ask, row)
         other = before.setdefault(key, row)
-        if (other["offset"], other["word"]) == (row["offset"], row["word"]):
-            return None
-        message = f"{ask.call(other)} and {ask.with_answer(row)}: two different records have the same key."
-        general = "In a long input two different records have the same key."
-        return Finding(False, message, "two records with one key", "a key for each record", general=general)
+        if (other["offset"], other["word"]) != (row["offset"], row["word"]):
+            message = f"{ask.call(other)} and {ask.with_answer(row)}: two different records have the same key."
+            general = "In a long input two different records have the same key."
+            return Finding(False, message, "two records with one key", "a key for each record", general=general)
+        answered = ask(row)
+        texts.append(" ".join(map(str, answered)) if type(answered) is list else str(answered))
+        return None
 
-    rows = ask.announced(_long_input(variant["words"]), lambda row: [row])
-    return ask_each(ask, rows, wrong, "Each of {} records of a long input has its own key")
+    rows = ask.announced(_long_input(variant["words"], variant["large"]), lambda row: [row])
+    finding = ask_each(ask, rows, wrong, "Each of {} records of a long input has its own key")
+    return (_too_short(ask, texts) or finding) if finding.passed else finding
 
 
-def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
+def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
+    """Return the failed result for keys that can differ in few bits only, because they are a short hash, or None."""
+    if (size := bits(keys)) >= FEWEST_BITS:
+        return None
+    (row,), _ = ask.questions[-1]
+    message = (
+        f"{ask.with_answer(row)}: all keys are as short, and can differ in about {size:.0f} bits only, so among many "
+        "records two have the same key."
+    )
+    general = "The key is a hash, or a number, of too few bits: some records have the same."
+    return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=general)
+
+
+def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
     counts, last = Counter[str](), words[-1]
-    words = (*words[:-1], *CONFUSED, last)
+    ends = [
+        f"{last}1",
+        f"1{last}",
+        f"0{last}",
+        f" {last}",
+        f"a{last}",
+        f"{last}a",
+        f"{last} 1",
+        f"{last}-1",
+        f"{last}0",
+    ]
+    alike = [text for group in texts_alike("stream") for text in group]
+    words = (*words[:-1], *CONFUSED, *alike, *ends, last)
     for offset, word in enumerate(words):
         counts[word] += 1
         yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
+    # The last word's counts follow its offsets, and an end of its key may also be the beginning of a number.
+    before, begin = counts[last], len(words)
     powers = {base**power for base in (2, 10) for power in range(1, 13)}
-    collisions = (offset - len(words) for offset in SAME_CHECKSUM)
-    later = sorted({0, *powers, *(2**power for power in (16, 24, 32, 48, 62)), *collisions})
-    for number in later:
-        offset = len(words) + number
-        row = {"offset": offset, "word": last, "count": counts[last] + 1 + number}
+    glued = {base**power + step for base in (8, 10, 16) for power in range(1, 15) for step in (0, 1, 10)}
+    offsets = {*SAME_CHECKSUM, *(number for pair in SAME_DIGITS for number in pair), large, *numbers_alike(large)}
+    later = {0, *powers, *(2**power for power in (16, 24, 32, 48, 62)), *(number - before - 1 for number in glued)}
+    later |= {offset - begin for offset in offsets}
+    for number in sorted(number for number in later if 0 <= number < 2**63 - begin):
+        offset = begin + number
+        row = {"offset": offset, "word": last, "count": before + 1 + number}
         yield {**row, "batch": offset // 100, "attempt": 1}
+    # After a count with one digit more, a zero may belong to the count or to the word.
+    for count in (10**power for power in range(1, 13)):
+        offset = 2**63 - 10**13 + count
+        yield {"offset": offset, "word": f"0{last}", "count": count, "batch": offset // 100, "attempt": 1}
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
@@ -357,6 +398,92 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
+
+
+def judge_jump(answer: Answer, variant: Variant) -> Finding:
+    """Check a learner's function `steady` on the states of the simulators that the variant lists.
+
+    If the variant has `word` and `large`, check instead rows of words and counts that are nearly these; and with
+    `rows`, tables of so many rows.
+    """
+    if "rows" in dict(variant.parameters):
+        return MANY_ROWS.judge(answer, variant)
+    return (ROWS_ALIKE if "large" in dict(variant.parameters) else WATCH).judge(answer, variant)
+
+
+class Sights(NamedTuple):
+    """What a reader saw, and whether nothing jumps back in it."""
+
+    seen: list[Plain]
+    """The rows in their order; each is a word and a count."""
+    is_kept: bool
+    why: str
+    """The reason, for a message."""
+    size: int = 0
+    """The number of rows if they are too many for a message, otherwise 0."""
+    words: Sequence[str] = ()
+    """Words of which each occurs once. If the rows are rejected, each two of these words are asked about alone."""
+
+
+def _rows_alike(variant: Variant) -> Iterator[Sights]:
+    """Yield rows whose words and counts are nearly equal. The second word of each group jumps back in some rows."""
+    yield Sights([], True, "nobody has seen a row")
+    for group in texts_alike(variant["word"]):
+        yield Sights(_falling(group), True, "all these words differ", words=group)
+        others: list[Plain] = [[text, 3] for text in group if text != group[1]]
+        yield Sights([[group[1], 2], *others, [group[1], 1]], False, "the first word jumps back")
+    for text in ("", " ", "0", "None", "-", "\0"):
+        yield Sights([[text, 2], [text, 1]], False, "this is a word as any other")
+        yield Sights(_falling(["", text or "x"]), True, "no text is a word as any other")
+        yield Sights(_falling(["hello", text]), True, "these words differ")
+    one, large = variant["word"], variant["large"]
+    numbers = numbers_alike(large)
+    for number in numbers:
+        lower, upper = sorted((number, large))
+        yield Sights([[one, upper], ["other", 1], [one, lower]], False, f"{lower} is smaller than {upper}")
+    yield Sights([[one, number] for number in sorted((large, *numbers))], True, "the counts only grow")
+
+
+def _falling(words: Sequence[str]) -> list[Plain]:
+    """Return a row for each of these words, in this order, each with a smaller count than the one before."""
+    return [[word, len(words) - place] for place, word in enumerate(words)]
+
+
+def _many_rows(variant: Variant) -> Iterator[Sights]:
+    """Yield many rows, nearly all of different words, in which one word may jump back."""
+    size, letters = variant["rows"], Random(variant["rows"])
+    words = list(dict.fromkeys("".join(letters.choices(ascii_lowercase, k=6)) for _ in range(size)))
+    seen, size = _falling(words), len(words)
+    grown: list[Plain] = [[words[0], count] for count in range(1, size)]
+    yield Sights([*grown, [words[0], size - 2]], False, "the only word jumps back in the last one", size)
+    yield Sights(seen, True, "all words differ", size)
+    yield Sights([*seen, [words[-1], 0]], False, "the newest of all words jumps back in the last one", size + 1)
+    yield Sights([[words[0], 2], [words[0], 1], *seen[1:]], False, "the first word jumps back in row 2", size + 1)
+    yield Sights([*seen, [words[0], size - 1]], False, "the first of all words jumps back in the last one", size + 1)
+
+
+def _wrong_sights(ask: Asker, case: Sights) -> Finding | None:
+    seen = case.seen
+    reply = ask(seen)
+    if (answer := truth(reply)) is None:
+        raise Unusable(f"{ask.call(seen)} returned {shown(reply)}; return True or False.")
+    if answer is case.is_kept:
+        return None
+    if len(case.words) > 2:
+        pairs = (Sights(_falling(pair), True, case.why, words=pair) for pair in combinations(case.words, 2))
+        alone = (_wrong_sights(ask, pair) for pair in pairs)
+        if finding := next((each for each in alone if each is not None), None):
+            return finding
+    statement = f"{ask.call(seen)} answered {answer}"
+    if case.size:
+        statement = f"{ask.name} answered {answer} for {case.size:,} rows"
+    what = "a jump is accepted" if answer else "rows without a jump are rejected"
+    general = f"With words or counts that are nearly equal, or in many rows, {what}."
+    return Finding(False, f"{statement}, but {case.why}.", statement, str(case.is_kept), general=general)
+
+
+ROWS_ALIKE = Cases("steady", _rows_alike, _wrong_sights, "It is right about {} readers, whose rows are nearly equal")
+MANY_ROWS = Cases("steady", _many_rows, _wrong_sights, "It is right about {} readers of many rows")
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
 SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
 A, B = "hello" * 14 + "s", "hello" * 14 + "t"
@@ -373,8 +500,6 @@ CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
     )
 )
 """Names of cases and pairs of different words in them, which a rule confuses that cuts, hashes or simplifies a word."""
-MANY_BETWEEN = "-".join(["hello", "hello", *(f"word{number}" for number in range(1_200))])
-"""An input in which more than a thousand other words come after *hello*."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
@@ -400,7 +525,9 @@ JUDGES = {
         ),
         variant("five records of words with one initial", words="spark-stream-spark-spark-stream", crashes=0),
         variant(
-            "a long input", words=("a1", "x" * 11, *["a"] * 11, "x", "X", *COMPOSED, *["word"] * 120, "words", "word")
+            "a long input",
+            words=("a1", "x" * 11, *["a"] * 11, "x", "X", *COMPOSED, *["word"] * 120, "words", "word"),
+            large=987_654_321_012_345_678,
         ),
     ),
     "06-wal": by(
@@ -421,7 +548,7 @@ JUDGES = {
         variant("a batch of many tasks", decided=2_000, tasks=1_050),
     ),
     "06-jump": by(
-        WATCH.judge,
+        judge_jump,
         variant(
             "one word at a time",
             good=(
@@ -452,8 +579,9 @@ JUDGES = {
                 ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 260}),
                 ("long words alike", {"words": "hello"}, {"input": f"{A}-{A}-{B}-{B}", "between": 1}),
                 *((name, {"words": "hello"}, parts) for name, parts in CONFUSED_WORDS),
-                ("many words between", {"words": "hello"}, {"input": MANY_BETWEEN, "between": 0, "long": 1_200}),
             ),
         ),
+        variant("words and counts alike", word="stream", large=987_654_321_012_345_678),
+        variant("many rows", rows=2_100),
     ),
 }

@@ -1,4 +1,4 @@
 # misconception: an offset fits into 32 bits
-# says: 'offset': 4294967460
+# says: : 4294967296, 'batch': 42949678, 'attempt': 1}) answered 585: two different
 def key(row):
     return row["offset"] & 0xFFFFFFFF

@@ -1,0 +1,72 @@
+"""Numbers and texts that a careless rule takes for equal, with which several exercises test a learner's function.
+
+They differ only in what such a rule cuts off, rounds, hashes or simplifies. A right function compares whole values, so
+it never confuses them.
+"""
+
+from collections.abc import Iterator
+
+from labkit.teach.exercises.keys_alike import ALIKE, BETWEEN, RARELY_BETWEEN
+
+MODULI = (
+    *(97, 101, 997, 9_973, 65_521, 65_537, 99_991, 999_983, 1_000_003, 1_000_007, 16_777_619),
+    *(998_244_353, 999_999_937, 10**9 + 7, 10**9 + 9, 2**31 - 1, 2**32 - 5, 2**32 + 15, 10**12 - 11, 2**61 - 1),
+)
+"""Primes that are often used as the size of a hash table; the last one is that of Python's own hash of a number."""
+SAME_DIGITS = (
+    *((855_151_906_830_865_270, 705_248_937_653_771_493), (237_387_495_606_369_372, 178_227_687_259_291_176)),
+    *((270_660_532_994_789_168, 693_458_716_964_854_976), (671_757_974_185_187_480, 887_111_497_611_667_192)),
+    *((550_132_817_860_591_979, 709_084_934_360_260_168), (671_910_462_935_114_522, 339_655_336_934_031_712)),
+    *((443_861_465_944_434_804, 348_505_393_027_305_891), (804_646_098_394_342_939, 343_789_886_891_437_337)),
+    (481_232_669_167_071_088, 726_447_530_150_783_867),
+)
+"""Pairs of numbers whose decimal digits have the same CRC-32, Adler-32, or some 32 or 40 bits of a common hash."""
+SAME_TEXTS = (
+    *(("gizkmtiq", "omoifsoj"), ("ygynnqrv", "zemvyrpq"), ("rjsrmwzd", "buewffzz"), ("ddjkjynn", "menhzumj")),
+    *(("tmhmooqr", "nauqbclw"), ("lauvuyoh", "rlorifxm"), ("fozwgaru", "dvgelkkd"), ("qerxbrwf", "bbaybgrb")),
+    *(("ohlvxzmc", "jbnunzns"), ("pkxhnskx", "aiyvyjdd"), ("Aa", "BB"), ("az", "bY"), ("listen", "silent")),
+)
+"""Pairs of texts with the same CRC-32, Adler-32, 32 or 40 bits of a common hash, polynomial hash, or letters."""
+_MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
+"""Texts at which a rule may cut a text into parts, or that it may strip."""
+LENGTHS = (70, 300, 1_100)
+"""The lengths of texts at whose ends, or in whose middle, a letter differs."""
+
+
+def numbers_alike(large: int) -> list[int]:
+    """Return positive numbers of at most 63 bits that a rule confuses with `large` if it cuts, rounds or hashes it.
+
+    Some differ by a power of two or ten, or by a usual modulus, and others have the same digits in another order, or
+    the first or the last digits alone. `large` should have about 18 digits.
+    """
+    # A rule that rounds confuses the nearest numbers, so these come last: the first number tells which rule it is.
+    steps = [*(2**power for power in range(24, 63)), *(10**power for power in range(9, 19)), *MODULI]
+    steps += sorted([*(2**power for power in range(24)), *(10**power for power in range(1, 9))], reverse=True)
+    digits = str(large)
+    others = [large + step for step in steps]
+    others += [part for cut in range(1, len(digits)) for part in (int(digits[:cut]), int(digits[cut:]))]
+    others += [int(digits[::-1]), int("".join(sorted(digits, reverse=True))), int(digits[1] + digits[0] + digits[2:])]
+    others.append((large & (2**31 - 1)) << 32 | large >> 32)
+    return [number for number in dict.fromkeys(others) if 0 < number < 2**63 and number != large]
+
+
+def texts_alike(word: str) -> Iterator[list[str]]:
+    """Yield groups of different texts that a rule confuses if it cuts, folds, strips, simplifies or hashes a text.
+
+    They are built from `word`, which should consist of a few different small letters.
+    """
+    groups = [
+        [word, word.upper(), word.title(), word[:-1] + word[-1].upper(), f"{word}s", word[:-1], f"a{word}", word[1:]],
+        [word, f" {word}", f"{word} ", f"{word}  ", f"{word}\n", f"\t{word}", f"{word}\xa0", f"{word}\u200b"],
+        [word, word[::-1], word[1] + word[0] + word[2:], word * 2, word + word[-1], "".join(sorted(word))],
+        [word, f"{word} a b", f"{word} b a", f"{word} a", f"{word} b", f"a {word}", f"b {word}", f"{word}  a"],
+        ["1", "01", "1.0", "+1", "1e0", "10", "1_0", "-1", "0", "00", "True", "\u0661", "\xb9", "1 "],
+        ["None", "none", "null", "nan", "NaN", " ", "  ", "\0", "-", "x", "X", "?", "''", '""', "[]"],
+        *([f"{word} {text}" for text in group] for group in ALIKE),
+        *([*pair] for pair in SAME_TEXTS),
+    ]
+    for length in LENGTHS:
+        long = (word * length)[:length]
+        groups.append([f"{long}a", f"{long}b", f"a{long}", f"b{long}", f"{long}a{long}", f"{long}b{long}"])
+    groups += [[f"{word}{text}a", f"{word}{text}b", f"{word}{text}", f"{text}{word}", word] for text in _MARKS]
+    yield from (list(dict.fromkeys(group)) for group in groups)
