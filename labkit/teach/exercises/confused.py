@@ -29,7 +29,7 @@ SAME_TEXTS = (
 """Pairs of texts with the same CRC-32, Adler-32, 32 or 40 bits of a common hash, polynomial hash, or letters."""
 _MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
 """Texts at which a rule may cut a text into parts, or that it may strip."""
-LENGTHS = (70, 300, 1_100)
+LENGTHS = (70, 300, 5_100)
 """The lengths of texts at whose ends, or in whose middle, a letter differs."""
 
 

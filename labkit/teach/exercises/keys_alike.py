@@ -79,7 +79,7 @@ _WRITTEN = (
     ),
 )
 """Pairs of texts around a number that is between run and name."""
-LONG = (70, 1_000)
+LONG = (70, 1_000, 5_100)
 """The lengths of texts at whose ends names differ; keys are often cut to fewer characters."""
 DIGITS = 9
 """The largest number of digits of a step's number, as the task says."""

@@ -1,16 +1,26 @@
 """The exercises of notebook 11: the price at a record's own time, and a key for a call to an outside service."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.confused import SAME_DIGITS, SAME_TEXTS, numbers_alike, texts_alike
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
 FEW = 4
 """The largest number of later prices that are announced in every order."""
 Version = list[int]
 """The time from which a price applies, and the price."""
+USUAL: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
+_IN_TOPICS = (
+    *(".", "_", "-", "", "0", "1", "x", "n", "p", "o", "on", "in", "at", "to", "and", "for", "call", "topic", "key"),
+    *("".join(each) for size in (2, 3) for each in product("._-", repeat=size)),
+    *(f"{mark}{word}{mark}" for mark in "_-." for word in ("on", "in", "at", "to", "and", "for", "call", "topic")),
+)
+"""Texts between the parts of a key that may also be in the name of a topic."""
 LOSES = "Two different calls have one key: the service drops the second."
 DOUBLES = "One call has two keys: after a crash the service does it twice."
 
@@ -65,13 +75,16 @@ SAME = ("topic", "partition", "offset", "call")
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that gives calls to an outside service idempotency keys.
 
-    A call that is repeated after a crash must keep its key, and different calls must have different keys.
+    A call that is repeated after a crash must keep its key, and different calls must have different keys. If the
+    variant has `word` and `large`, the calls have texts and numbers that a careless key confuses, built from these.
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}
+    is_alike = "large" in dict(variant.parameters)
     try:
-        for row in _calls(variant):
+        rows = _calls_alike(ask, variant["word"], variant["large"]) if is_alike else _calls(variant)
+        for row in ask.announced(rows, lambda row: [row]):
             key = ask(row)
             if type(key) is not str:
                 raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key must be text.")
@@ -80,7 +93,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
                 return _collide(ask, calls[key], row)
             calls.setdefault(key, row)
             identities[key] = identity
-        if finding := _split_call(ask, calls, identities):
+        if finding := _split_call(ask, calls, identities) or (_too_short(ask, [*calls]) if is_alike else None):
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
@@ -89,12 +102,92 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
     """Yield every call to the outside service and, if the variant has `again`, its repetitions after a crash."""
-    usual: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *(VOLATILE if "again" in dict(variant.parameters) else ())):
-        other = usual if again is None else usual | {again: variant["again"]}
+        other = USUAL if again is None else USUAL | {again: variant["again"]}
         for topic, partition, offset, call in product(topics, partitions, variant["offsets"], variant["calls"]):
             yield {"topic": topic, "partition": partition, "offset": offset, "call": call, **other}
+
+
+def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
+    """Yield calls whose keys are equal if a careless rule makes them; `large` is a number of about 18 digits."""
+
+    def row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]:
+        return {"topic": topic, "partition": partition, "offset": offset, "call": call, **USUAL}
+
+    for between in _between(ask, row(word, 1, 2, f"{word} now"), (word, f"{word} now")):
+        yield from (row(word, 1, 2, f"{word}{between}{word}"), row(f"{word}{between}{word}", 1, 2, word))
+    for text in _IN_TOPICS:
+        for between in (text, f"{text}1{text}2{text}"):
+            yield from (row(word, 1, 2, f"{word}{between}{word}"), row(f"{word}{between}{word}", 1, 2, word))
+    for number in (large, *numbers_alike(large), *(number for pair in SAME_DIGITS for number in pair)):
+        yield row(word, 0, number, "mail")
+        if number < 2**31:
+            yield row(word, number, 7, "mail")
+    for power in range(1, 31):
+        yield row(word, 2**power, 7, "mail")
+    # The digits of a number go on in its neighbour, or one number is multiplied to make room for the other.
+    for base in (10, 16):
+        for width in range(1, 12):
+            yield from (row(word, 1, base**width, "room"), row(word, base + 1, 0, "room"))
+            yield from (row(word, 1, base**width + 1, "x"), row(word, 1, base ** (width - 1), "1x"))
+            yield row(word, 1, base ** (width - 1), "0x")
+        yield from (row(word, 2, base + 10, "x"), row(word, 2, 1, "ax"), row(word, 2, 1, "0x"), row(word, 2, 10, "x"))
+        yield from (row(word, base + 1, 3, "mail"), row(f"{word}1", 1, 3, "mail"), row(f"1{word}", 1, 3, "mail"))
+        yield from (row(word, 1, base + 1, "mail"), row(f"1{word}", 1, 1, "mail"), row(f"1{word}", 1, 3, "mail"))
+    yield from (row(word, 0, 1, "room"), row(word, 1, 0, "room"))
+    for room in {base**power for base in (2, 10) for power in range(1, 63)}:
+        if room < 2**63:
+            yield row(word, 0, room, "room")
+        if room < 2**31:
+            yield row(word, room, 0, "room")
+    for texts in texts_alike(word):
+        yield from (row(word, 0, 5, text) for text in texts)
+    yield from (row(word, 0, 5, call) for call in ("", "charge", "refund", "mail", "call"))
+    for digits in range(1, 10):
+        yield row(word, int("1" * digits), int("1" * (10 - digits)), "room")
+    for partition in (1_234_567, 16_777_216, 1_234_567_890):
+        yield from (row(word, partition, 7, "mail"), row(word, partition + 1, 7, "mail"))
+    long = (word * 250)[:240]
+    names = [word, word.upper(), word.title(), word[::-1], f"{word}s", word[:-1], f"a{word}", "Aa", "BB", "az", "bY"]
+    names += [f"{word}{mark}a" for mark in "._-"] + [f"{word}{mark}b" for mark in "._-"]
+    names += [f"a{mark}{word}" for mark in "._-"] + [f"{word}{mark}" for mark in "._-"] + ["1", "01", "1.0", "1e0"]
+    names += [
+        f"{long}a",
+        f"{long}b",
+        f"a{long}",
+        f"b{long}",
+        f"{long[:120]}a{long[120:]}",
+        f"{long[:120]}b{long[120:]}",
+    ]
+    names += [text for pair in SAME_TEXTS for text in pair]
+    yield from (row(name, 0, 5, "mail") for name in dict.fromkeys(names))
+
+
+def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
+    """Yield the text between topic and call in the key of a row, if the key shows both, and the text is also a topic's.
+
+    Then a topic may contain it, so that nobody can tell where the topic ends.
+    """
+    key = ask(row)
+    topic, call = parts
+    if type(key) is str and call in key and topic in (rest := key.replace(call, "\0", 1)):
+        one, other = sorted((rest.index(topic), rest.index("\0")))
+        between = rest[one + len(topic) if one == rest.index(topic) else one + 1 : other]
+        if re.fullmatch(r"[\w.-]{1,40}", between, re.ASCII):
+            yield between
+
+
+def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
+    """Return the failed result for keys that can differ in few bits only, because they are a short hash, or None."""
+    if (size := bits(keys)) >= FEWEST_BITS:
+        return None
+    (row,), _ = ask.questions[-1]
+    message = (
+        f"{ask.with_answer(row)}: all keys are as short, and can differ in about {size:.0f} bits only, so among many "
+        f"calls two have one key. {LOSES}"
+    )
+    return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=LOSES)
 
 
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
@@ -159,6 +252,7 @@ JUDGES = {
         ),
         variant("large offsets", topics=("orders",), partitions=(0, 1), offsets=LARGE, calls=("charge",)),
         variant("calls alike", topics=("orders",), partitions=(0,), offsets=(1,), calls=SAME_CHECKSUM[0] + CALLS_ALIKE),
-        variant("many offsets", topics=("orders",), partitions=(0,), offsets=tuple(range(1_500)), calls=("charge",)),
+        variant("many offsets", topics=("orders",), partitions=(0,), offsets=tuple(range(300)), calls=("charge",)),
+        variant("numbers and texts alike", word="stream", large=987_654_321_012_345_678),
     ),
 }

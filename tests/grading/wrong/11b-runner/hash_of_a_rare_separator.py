@@ -1,0 +1,20 @@
+# misconception: nobody writes =~= into a name
+# says: The key of step 1040 of 'order' is 'd0c026500c810da5d0a0335bc849b05a5e97b6f79bf4
+import hashlib
+
+
+def next_action(step, journal, here, reply, now):
+    entries = [entry for entry in journal if entry[0] == step["number"]]
+    if any(entry[1] != step["name"] for entry in entries):
+        return ["refuse"]
+    results = [entry[3] for entry in entries if entry[2] == "done"]
+    if results:
+        return ["return", results[0]]
+    if reply:
+        return ["done", reply[0]]
+    starts = [entry[3] for entry in entries]
+    if not starts:
+        return ["start"]
+    if here != ["start"] and now - starts[0] >= step["keeps"]:
+        return ["stop"]
+    return ["send", hashlib.sha256(f"{step['run']}=~={step['name']}=~={step['number']}".encode()).hexdigest()]
