@@ -667,6 +667,10 @@ def _prices(c: Chance) -> Iterator[Variant]:
     yield v("many edits", versions=tuple(many))
     lasting = ((0, 20), (c.randrange(2_000, 9_000), 30), (c.randrange(10**6, 10**7), 10))
     yield v("prices that last", versions=lasting)
+    price, late = c.randrange(10**10, 10**11), 2**32 * c.randrange(2_400_000, 2_600_000) + 5
+    yield v("a price of old", versions=((0, price), (2**32 - 4, 0), (late, price), (late + 1, price + 1)))
+    every, cheap = c.randrange(2, 9), c.randrange(1, 9)
+    yield v("years of prices", versions=tuple((every * place, cheap + place) for place in range(1_050)))
 
 
 def _calls(c: Chance) -> Iterator[Variant]:
@@ -929,6 +933,11 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             for engine in ("spark", "flink")
         ]
         + [v("flink, an old job", engine="flink", first=1_000_000 + c.randrange(9))]
+        + [
+            v(f"{engine}, {name}", engine=engine, first=first + c.randrange(90), **kept)
+            for engine in ("spark", "flink")
+            for name, first, kept in (("all files of a year", 1, {"kept": 1_050}), ("for ever", 2**62, {}))
+        ]
         + [
             v(f"{engine}, past {10**power - 1}", engine=engine, first=10**power - c.randrange(1, 3), steps=3)
             for engine in ("spark", "flink")

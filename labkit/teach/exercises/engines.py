@@ -173,10 +173,22 @@ def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
     """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on."""
     engine, first = variant["engine"], variant["first"]
     yield engine, []
+    if "kept" in dict(variant.parameters):
+        files = _many_files(engine, first, first + variant["kept"])
+        yield engine, files[len(files) // 2 :] + files[: len(files) // 2]  # the newest ones are in the middle
+        return
     for newest in range(first, first + dict(variant.parameters).get("steps", 4)):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
             yield engine, left
             yield engine, left[::-1]
+
+
+def _many_files(engine: str, first: int, newest: int) -> list[str]:
+    """Return the names of the files of all steps from `first` on; the newest batch of Spark has no commit."""
+    if engine == "flink":
+        return [name for number in range(first, newest + 1) for name in (f"chk-{number}/_metadata", f"ha/{number}")]
+    before = [f"{folder}/{number}" for number in range(first, newest) for folder in ("offsets", "commits")]
+    return [*before, f"offsets/{newest}"]
 
 
 def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
@@ -186,6 +198,10 @@ def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
     yield planned
     yield [*planned, f"commits/.{newest}.tmp"]
     yield [*planned, f"commits/{newest}"]
+    # Of the older files, a plan or a commit may be gone before the other.
+    for gone in (f"offsets/{first}", f"commits/{first}") if newest > first else ():
+        yield [name for name in (*planned, f"commits/{newest}") if name != gone]
+    yield [name for name in planned if name.startswith("offsets/")]
 
 
 def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
@@ -231,5 +247,9 @@ JUDGES = {
         variant("Spark, a young job", engine="spark", first=0),
         variant("Flink, past checkpoint 9", engine="flink", first=8),
         variant("Spark, past batch 999", engine="spark", first=998),
+        variant("Spark, many files", engine="spark", first=7, kept=1_050),
+        variant("Flink, many files", engine="flink", first=7, kept=1_050),
+        variant("Spark, large numbers", engine="spark", first=2**62 + 1),
+        variant("Flink, large numbers", engine="flink", first=2**62 + 1),
     ),
 }

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import permutations, product
+from itertools import chain, permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.confused import SAME_DIGITS, SAME_TEXTS, numbers_alike, texts_alike
@@ -10,6 +10,8 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
+_MANY = 50
+"""The largest number of prices of which the time of each is asked about."""
 FEW = 4
 """The largest number of later prices that are announced in every order."""
 Version = list[int]
@@ -21,6 +23,8 @@ _IN_TOPICS = (
     *(f"{mark}{word}{mark}" for mark in "_-." for word in ("on", "in", "at", "to", "and", "for", "call", "topic")),
 )
 """Texts between the parts of a key that may also be in the name of a topic."""
+_MOST_PARTITIONS = 2**31
+"""Kafka numbers partitions in 31 bits."""
 LOSES = "Two different calls have one key: the service drops the second."
 DOUBLES = "One call has two keys: after a crash the service does it twice."
 
@@ -28,7 +32,8 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
     """Yield a list of prices that may be announced, a time around a change of price, and the list of all prices."""
     versions = [list(each) for each in variant["versions"]]
-    moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
+    asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
+    moments = (begin + step for step in steps for begin, _ in asked)
     yield from product(_announced(versions), [at for at in moments if at >= 0], [versions])
 
 
@@ -45,12 +50,14 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
     for count in range(len(later) + 1):
         for some in permutations(later, count):
             yield [first, *some]
+    yield [*later, first]
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
     """Return the failed result for a wrong price, or None; lists that lack a price valid at the time are skipped."""
     announced, at, versions = case
-    if any(begin <= at and [begin, price] not in announced for begin, price in versions):
+    is_complete = len(announced) == len(versions)
+    if not is_complete and any(begin <= at and [begin, price] not in announced for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
     answer = ask(*arguments)
@@ -109,49 +116,55 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
             yield {"topic": topic, "partition": partition, "offset": offset, "call": call, **other}
 
 
+def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]:
+    return {"topic": topic, "partition": partition, "offset": offset, "call": call, **USUAL}
+
+
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
     """Yield calls whose keys are equal if a careless rule makes them; `large` is a number of about 18 digits."""
+    between = [*_between(ask, _row(word, 1, 2, f"{word} now"), (word, f"{word} now")), *_IN_TOPICS]
+    for text in (*between, *(f"{each}1{each}2{each}" for each in _IN_TOPICS)):
+        yield from (_row(word, 1, 2, f"{word}{text}{word}"), _row(f"{word}{text}{word}", 1, 2, word))
+    numbers = (large, *numbers_alike(large), *chain.from_iterable(SAME_DIGITS))
+    yield from (_row(word, 0, number, "mail") for number in numbers)
+    partitions = [number for number in numbers if number < _MOST_PARTITIONS]
+    partitions += [each + more for each in (1_234_567, 16_777_216, 1_234_567_890) for more in (0, 1)]
+    partitions += [2**power for power in range(1, 31)]
+    yield from (_row(word, partition, 7, "mail") for partition in partitions)
+    yield from _glued_numbers(word)
+    calls = ("", "charge", "refund", "mail", "call", *chain.from_iterable(texts_alike(word)))
+    yield from (_row(word, 0, 5, call) for call in calls)
+    yield from (_row(topic, 0, 5, "mail") for topic in _topics_alike(word))
 
-    def row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]:
-        return {"topic": topic, "partition": partition, "offset": offset, "call": call, **USUAL}
 
-    for between in _between(ask, row(word, 1, 2, f"{word} now"), (word, f"{word} now")):
-        yield from (row(word, 1, 2, f"{word}{between}{word}"), row(f"{word}{between}{word}", 1, 2, word))
-    for text in _IN_TOPICS:
-        for between in (text, f"{text}1{text}2{text}"):
-            yield from (row(word, 1, 2, f"{word}{between}{word}"), row(f"{word}{between}{word}", 1, 2, word))
-    for number in (large, *numbers_alike(large), *(number for pair in SAME_DIGITS for number in pair)):
-        yield row(word, 0, number, "mail")
-        if number < 2**31:
-            yield row(word, number, 7, "mail")
-    for power in range(1, 31):
-        yield row(word, 2**power, 7, "mail")
-    # The digits of a number go on in its neighbour, or one number is multiplied to make room for the other.
+def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
+    """Yield calls in whose keys the digits of a number may go on in its neighbour, or two numbers become one."""
+    for base, width in product((10, 16), range(1, 12)):
+        yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))
+        yield from (_row(word, 1, base**width + 1, "x"), _row(word, 1, base ** (width - 1), "1x"))
+        yield _row(word, 1, base ** (width - 1), "0x")
     for base in (10, 16):
-        for width in range(1, 12):
-            yield from (row(word, 1, base**width, "room"), row(word, base + 1, 0, "room"))
-            yield from (row(word, 1, base**width + 1, "x"), row(word, 1, base ** (width - 1), "1x"))
-            yield row(word, 1, base ** (width - 1), "0x")
-        yield from (row(word, 2, base + 10, "x"), row(word, 2, 1, "ax"), row(word, 2, 1, "0x"), row(word, 2, 10, "x"))
-        yield from (row(word, base + 1, 3, "mail"), row(f"{word}1", 1, 3, "mail"), row(f"1{word}", 1, 3, "mail"))
-        yield from (row(word, 1, base + 1, "mail"), row(f"1{word}", 1, 1, "mail"), row(f"1{word}", 1, 3, "mail"))
-    yield from (row(word, 0, 1, "room"), row(word, 1, 0, "room"))
-    for room in {base**power for base in (2, 10) for power in range(1, 63)}:
-        if room < 2**63:
-            yield row(word, 0, room, "room")
-        if room < 2**31:
-            yield row(word, room, 0, "room")
-    for texts in texts_alike(word):
-        yield from (row(word, 0, 5, text) for text in texts)
-    yield from (row(word, 0, 5, call) for call in ("", "charge", "refund", "mail", "call"))
-    for digits in range(1, 10):
-        yield row(word, int("1" * digits), int("1" * (10 - digits)), "room")
-    for partition in (1_234_567, 16_777_216, 1_234_567_890):
-        yield from (row(word, partition, 7, "mail"), row(word, partition + 1, 7, "mail"))
+        yield from (
+            _row(word, 2, base + 10, "x"),
+            _row(word, 2, 1, "ax"),
+            _row(word, 2, 1, "0x"),
+            _row(word, 2, 10, "x"),
+        )
+        yield from (_row(word, base + 1, 3, "mail"), _row(f"{word}1", 1, 3, "mail"), _row(f"1{word}", 1, 3, "mail"))
+        yield from (_row(word, 1, base + 1, "mail"), _row(f"1{word}", 1, 1, "mail"))
+    yield from (_row(word, int("1" * digits), int("1" * (10 - digits)), "room") for digits in range(1, 10))
+    # One number may be multiplied to make room for the other.
+    rooms = (1, *(base**power for base in (2, 10) for power in range(1, 63) if base**power < 2**63))
+    yield from (_row(word, 0, room, "room") for room in rooms)
+    yield from (_row(word, room, 0, "room") for room in rooms if room < _MOST_PARTITIONS)
+
+
+def _topics_alike(word: str) -> list[str]:
+    """Return different names of topics, up to 241 of the 249 letters that Kafka allows."""
     long = (word * 250)[:240]
-    names = [word, word.upper(), word.title(), word[::-1], f"{word}s", word[:-1], f"a{word}", "Aa", "BB", "az", "bY"]
-    names += [f"{word}{mark}a" for mark in "._-"] + [f"{word}{mark}b" for mark in "._-"]
-    names += [f"a{mark}{word}" for mark in "._-"] + [f"{word}{mark}" for mark in "._-"] + ["1", "01", "1.0", "1e0"]
+    names = [word, word.upper(), word.title(), word[::-1], f"{word}s", word[:-1], f"a{word}", "1", "01", "1.0", "1e0"]
+    for mark in "._-":
+        names += [f"{word}{mark}a", f"{word}{mark}b", f"a{mark}{word}", f"{word}{mark}"]
     names += [
         f"{long}a",
         f"{long}b",
@@ -160,8 +173,7 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
         f"{long[:120]}a{long[120:]}",
         f"{long[:120]}b{long[120:]}",
     ]
-    names += [text for pair in SAME_TEXTS for text in pair]
-    yield from (row(name, 0, 5, "mail") for name in dict.fromkeys(names))
+    return list(dict.fromkeys([*names, *chain.from_iterable(SAME_TEXTS)]))
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
@@ -232,6 +244,11 @@ JUDGES = {
         variant("one edit", versions=((0, 10), (5, 11))),
         variant("announced early", versions=((0, 10), (4, 12), (9, 8), (15, 9))),
         variant("prices that last", versions=((0, 10), (9_000, 12), (4_000_000, 8))),
+        variant(
+            "large numbers, and a price that comes again",
+            versions=((0, 98_765_432_101), (2**32 - 4, 0), (2**55 + 5, 98_765_432_101), (2**55 + 6, 98_765_432_102)),
+        ),
+        variant("many prices", versions=tuple((3 * place, 7 + place) for place in range(1_100))),
     ),
     "11-call": by(
         judge_key,

@@ -1,4 +1,4 @@
 # misconception: a price never changes
-# says: At 6 the price was 11
+# says: price({'at': 6}, [[0, 10], [5, 11]]) answered 10.
 def price(order, versions):
     return versions[0][1]
