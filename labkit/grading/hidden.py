@@ -13,6 +13,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
+from labkit.teach.exercises.alike import WORDS as WORDS_ALIKE
+from labkit.teach.exercises.alike import counts_apart
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
 from labkit.teach.exercises.changes import words_alike
 from labkit.teach.exercises.contract import Kind, Variant
@@ -596,7 +598,8 @@ def _messages(c: Chance) -> Iterator[Variant]:
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
         yield v(name, words=tuple(c.sample(words, 2)), counts=counts)
-    yield v("a long word", words=(f" The longest word of all {COMPOSED[1]} ",), counts=(1, 2))
+    yield v("counts alike", pairs=counts_apart(c.randrange(100)))
+    yield v("words alike", groups=WORDS_ALIKE)
 
 
 def _apply(c: Chance) -> Iterator[Variant]:
@@ -609,9 +612,12 @@ def _apply(c: Chance) -> Iterator[Variant]:
     yield v("rows that leave the result", systems=leave)
     words = tuple(c.sample(("hello", "world", "hi", "wall"), 3))
     yield v("tables of up to three rows", tables={"words": words, "counts": (low, low + c.pick(1, 10)), "rows": 3})
-    alike = ("checkpoint-1", "checkpoint-2", "Checkpoint-1", "checkpoint-1 ", "1-checkpoint", "2-checkpoint")
-    yield v("words alike", tables={"words": alike, "counts": (low, low + 100), "rows": 2})
-    yield v("a long table", tables={"words": c.sample(MANY_WORDS, 14), "counts": (low, low + 10), "long": True})
+    alike = ("checkpoint-1", "checkpoint-2", "Checkpoint-1", "1-checkpoint")
+    yield v("names of checkpoints", tables={"words": alike, "counts": (low, low + 100), "rows": 1})
+    yield v("every kind of word", tables={"groups": WORDS_ALIKE})
+    yield v("counts alike", tables={"pairs": counts_apart(c.randrange(100))})
+    yield v("a count of none", tables={"words": words[:2], "counts": (0, low), "rows": 1})
+    yield v("the longest tables", tables={"many": c.choice(words)})
     # A word and its count look like another word and its count if they are glued together; long words if they are cut.
     letter, digit = c.choice("abcde"), c.randrange(1, 9)
     glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
+from unicodedata import combining
 
 from labkit.teach.exercises.contract import Answer, Plain
 
@@ -89,12 +90,23 @@ class Asker:
 
 
 def shown(value: Plain) -> str:
-    """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut."""
+    """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut.
+
+    An accent that is a character of its own is written as an escape, so that words which differ only there look
+    different.
+    """
     try:
-        text = repr(value)
+        text = distinct(repr(value))
     except (ValueError, RecursionError):
         return "a value that is too long to be shown"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def distinct(text: str) -> str:
+    """Return a text in which each accent that is a character of its own is written as an escape."""
+    if text.isascii():
+        return text
+    return "".join(f"\\u{ord(each):04x}" if combining(each) else each for each in text)
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:

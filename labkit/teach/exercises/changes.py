@@ -4,10 +4,11 @@ In 10b, learners write the property that this table equals the result of a batch
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations_with_replacement, permutations, product
+from itertools import chain, combinations_with_replacement, permutations, product
 from operator import itemgetter
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -18,7 +19,8 @@ from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import make
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.alike import LONGEST_WORD, MOST_ROWS, counts_apart
+from labkit.teach.exercises.asking import SHOWN, Asker, Unusable, shown
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch, trace_to
 from labkit.teach.exercises.searching import MAX_STATES, Cases
@@ -55,9 +57,20 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield every change of a count in each changelog encoding; the count before or after it may also be missing."""
-    counts = (None, *variant["counts"])
-    yield from product(WAYS, variant["words"], counts, counts)
+    """Yield every change of a count in each changelog encoding; the count before or after it may also be missing.
+
+    If the variant has `pairs` of counts, yield only the changes from the first count of a pair to the second. If it has
+    `groups` of words, yield for each of these words one change in each encoding.
+    """
+    chosen = dict(variant.parameters)
+    for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
+        yield way, "hello", before, after
+    for word in dict.fromkeys(chain.from_iterable(chosen.get("groups", ()))):
+        yield from (("append", word, None, 2), ("retract", word, 2, 3))
+        yield from (("upsert", word, 2, 3), ("upsert", word, 2, None))
+    if "counts" in chosen:
+        counts = (None, *chosen["counts"])
+        yield from product(WAYS, chosen["words"], counts, counts)
 
 
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
@@ -138,14 +151,16 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     """Yield every combination of a small table and a message.
 
-    `parts` has the words and counts of the rows, and as `rows` the largest number of rows. With the key `long`, the
-    only table is a long one of all words.
+    `parts` has the words and counts of the rows, and as `rows` the largest number of rows. With `groups` of words or
+    `pairs` of counts, which are alike, a table has rows of one group or pair only; with `many`, it is a longest one.
     """
-    rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
-    if "long" in parts:
-        table = tuple(row for row in rows if row.value == parts["counts"][0])
-        yield from (_Case(table, Message(kind, row.key, row.value, 0)) for kind, row in product(Kind, rows))
+    yield from _of_words_alike(parts.get("groups", ()))
+    yield from _of_counts_alike(parts.get("pairs", ()))
+    if "many" in parts:
+        yield from _longest(parts["many"])
+    if "words" not in parts:
         return
+    rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
     for number in range(parts["rows"] + 1):
         for chosen in combinations_with_replacement(rows, number):
             table = tuple(row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen))
@@ -153,6 +168,36 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
             for kind, row in product(Kind, rows):
                 if kind in (Kind.ADD, Kind.RETRACT) or len(set(keys)) == len(keys):
                     yield _Case(table, Message(kind, row.key, row.value, 0))
+
+
+def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
+    """Yield tables of the words of a group, with or without the word of a message."""
+    for words in groups:
+        table = tuple(Row(word, 1) for word in words)
+        for place, word in enumerate(words):
+            for rows in (table[:place] + table[place + 1 :], table):
+                yield from (_Case(rows, Message(kind, word, 1, 0)) for kind in (Kind.RETRACT, Kind.UPSERT, Kind.DELETE))
+
+
+def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
+    """Yield a table with one count of a pair, and a message that takes back the other or puts it in place."""
+    for first, second in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
+        for kind in (Kind.RETRACT, Kind.UPSERT):
+            yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))
+
+
+def _longest(word: str) -> Iterator[_Case]:
+    """Yield tables of `MOST_ROWS` rows, and messages about rows at its ends, in the middle, and about a missing one."""
+    last = MOST_ROWS - 1
+    table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
+    for kind, place in product((Kind.RETRACT, Kind.UPSERT, Kind.DELETE), (0, 1, last // 2, last - 1, last)):
+        yield _Case(table, Message(kind, table[place].key, table[place].value, 0))
+    yield _Case(table[:-1], Message(Kind.ADD, table[-1].key, 1, 0))
+    yield _Case(table, Message(Kind.RETRACT, word, 1, 0))
+    # One word has all rows, and one row is there many times.
+    counted = (*(Row(word, number) for number in range(last // 2)), Row(f"{word}0", 7, MOST_ROWS - last // 2))
+    for row in (counted[0], counted[-2], counted[-1]):
+        yield _Case(counted, Message(Kind.RETRACT, row.key, row.value, 0))
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
@@ -177,13 +222,25 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
     if sorted(map(json.dumps, answer)) == sorted(map(json.dumps, right)):
         return None
     statement, means = ask.with_answer(*case.question), MEANS[case.message.kind]
-    message = f"{statement}; {means} The rows are {shown(right)}."
+    message = f"{statement}; {means} {_difference(answer, right)}"
     general = f"One of the answers is wrong about this message: {means}"
     finding = Finding(False, message, statement, shown(right), general=general)
     if case.state is None:
         return finding
     trace = trace_to("changelog", json.dumps(parameters), case.state)
     return replace(finding, trace=str(trace), at=len(trace.actions))
+
+
+def _difference(answer: list[Plain], right: list[Plain]) -> str:
+    """Return the right rows as a sentence, or, if these are too many to be shown, what is wrong with the answer."""
+    if len(repr(right)) <= SHOWN:
+        return f"The rows are {shown(right)}."
+    there, wanted = Counter(map(json.dumps, answer)), Counter(map(json.dumps, right))
+    sentences = []
+    for text, rows in (("missing", wanted - there), ("too many", there - wanted)):
+        if some := [json.loads(row) for row in rows.elements()]:
+            sentences.append(f"{len(some)} {text}: {shown(some)}.")
+    return " ".join(sentences)
 
 
 MEANS = {
@@ -284,6 +341,8 @@ JUDGES = {
         MESSAGES.judge,
         variant("hello, 1 and 2", words=("hello",), counts=(1, 2)),
         variant("two words", words=("world", "hi"), counts=(0, 3, 1_200)),
+        variant("large counts", pairs=counts_apart(7)),
+        variant("words of any kind", groups=(("Hello", *words_alike("hello"), *COMPOSED, "x" * LONGEST_WORD),)),
     ),
     "10-apply": by(
         APPLY.judge,
@@ -292,6 +351,10 @@ JUDGES = {
         variant("an upsert stream, a message overtakes", systems=({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),
         variant("any three rows", tables={"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),
         variant("a word that ends in a digit", tables={"words": ("a", "a1"), "counts": (1, 11), "rows": 2}),
+        variant("a count of 0", tables={"words": ("hello", "hi"), "counts": (0, 1), "rows": 2}),
+        variant("large counts", tables={"pairs": counts_apart(7)}),
+        variant("words alike", tables={"groups": (("hello", *words_alike("hello")), COMPOSED)}),
+        variant("long tables", tables={"many": "word"}),
     ),
     "10b-prefix": by(
         WATCH.judge,

@@ -1,5 +1,5 @@
 # misconception: words that look the same are the same
-# says: café
+# says: steady([['cafe\u0301', 1], ['cafe\u0301', 2], ['café', 1]])
 import unicodedata
 
 

@@ -1,5 +1,5 @@
 # misconception: words that look the same are the same
-# says: 'word': 'café'
+# says: 'word': 'cafe\u0301'
 import unicodedata
 
 

@@ -1,5 +1,5 @@
 # misconception: words that a reader sees as one are one
-# says: right([['café', 1]], ['café']) answered True
+# says: right([['cafe\u0301', 1]], ['café']) answered True
 from collections import Counter
 from unicodedata import normalize
 
