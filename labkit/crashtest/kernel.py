@@ -10,17 +10,17 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.options import options_of
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.points import LOOP
+from labkit.crashtest.blackbox.points import LOOP, QUICK_SINK, Extent
 from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
@@ -34,12 +34,15 @@ from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
 from labkit.crashtest.subject import IN_JVM, Adapter
 from labkit.crashtest.verdict import Group, Result
-from labkit.host.java import java_for_spark
+from labkit.host.class_data import SECONDS, find_archive
+from labkit.host.fast_start import fast_start
+from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.support import supported
 from labkit.host.turns import turn
+from labkit.spark.fast.archive import make_archive
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
@@ -85,6 +88,10 @@ class SinkPipeline(PipelineSettings):
         return UNTESTED.format(rows=largest, batches=len(self.rows.batches), loops=LOOP, store=store)
 
     @property
+    def extent(self) -> Extent:
+        return QUICK_SINK if self.quick and not self.only else super().extent
+
+    @property
     def patience(self) -> float:
         """Return 0, because Spark has processed all rows when a start ends, so no start is repeated."""
         return 0.0
@@ -108,8 +115,12 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of Spark's own files; the test tries crash points there last, except at renames."""
-        return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
+        """Return the masked paths of Spark's own files; the test tries crash points there last.
+
+        The renames that begin and end a batch are excepted, because the sink works between them.
+        """
+        engine_s = [each for each in effects if self._is_engine_s(each)]
+        return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
 
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""
@@ -137,6 +148,12 @@ class SinkPipeline(PipelineSettings):
             if each.call.path and not self._is_engine_s(each) and each.kind not in _SILENT:
                 return (batch,)
         return ()
+
+    def _begins_or_ends_batch(self, effect: Effect) -> bool:
+        assert self.checkpoint is not None
+        target = Path(effect.call.target or "/")
+        begins = target.is_relative_to(self.checkpoint / "sources")
+        return effect.kind is CallKind.RENAME and (begins or self._is_commit(effect))
 
     def _is_commit(self, effect: Effect) -> bool:
         target = Path(effect.call.target or "/")
@@ -200,6 +217,14 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
     return waits
 
 
+def _make_archive(java: Java, tell: Tell) -> None:
+    """Make a class-data archive if there is none, because each of the many starts of Spark then takes half the time."""
+    if fast_start().archive and find_archive(java) is None:
+        tell("run", f"making a class-data archive for faster starts of Spark, about {SECONDS} s once on this machine")
+        with suppress(ServiceUnavailable):  # everything works without one
+            make_archive()
+
+
 @contextmanager
 def kernel_campaign(
     wanted: Settings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
@@ -222,6 +247,8 @@ def kernel_campaign(
                     "the test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
                 )
         java = java_for_spark()
+        if not only_lists and not wanted.only:
+            _make_archive(java, tell)
         adapter = wanted.adapter or Reader(wanted.subject, Path(os.devnull)).examine()
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)
@@ -231,7 +258,8 @@ def kernel_campaign(
         if not pipeline.unwatchable:
             warm = WarmJobs(place / "job.json", place / WARM, 0 if only_lists else at_once())
             stack.callback(warm.close)
+            warm.start_one(pipeline.folder)
             running.harness.starter = warm.starter
         job, by_lines = read(str(place / "job.json")), bool(pipeline.unwatchable)
-        running.further = SinkVariants(job, pipeline.rows, pipeline.quick, _words, by_lines)
+        running.further = SinkVariants(job, pipeline.rows, pipeline.extent, _words, by_lines)
         yield running

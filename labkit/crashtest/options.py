@@ -82,7 +82,7 @@ class SharedOptions(Options):
     quick: bool = option(
         Switch(),
         default=False,
-        help="Kill only at the points that matter most: a sink takes about three minutes, a pipeline as "
+        help="Kill only at the points that matter most: a sink takes about one minute, a pipeline as "
         "long as its starts need.",
         in_project=False,
     )
@@ -112,7 +112,7 @@ class SharedOptions(Options):
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
         "Seconds for all runs; a run for which no time is left is not made. 0: as many as "
-        "the planned runs need, at least 170 if quick and 900 if not.",
+        "the planned runs need, at least 60 for a quick test of a sink, 170 of a pipeline, and 900 if not quick.",
     )
 
     @property

@@ -20,7 +20,7 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
 from labkit.crashtest.blackbox.jobs import NEW_INPUT
-from labkit.crashtest.blackbox.points import EXIT, QUICK, WHOLE, Point, choose
+from labkit.crashtest.blackbox.points import EXIT, Extent, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
 from labkit.crashtest.blackbox.story import ALONE
@@ -48,7 +48,7 @@ class SinkVariants(Further):
 
     job: PlainJob
     rows: Rows
-    quick: bool
+    most: Extent
     words: Callable[[Path], str]
     """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
@@ -62,7 +62,7 @@ class SinkVariants(Further):
             Job("fresh_checkpoint", "a second query with a fresh checkpoint and new rows", Group.IDENTITY, in_turn),
             Job("two_queries", "two queries with rows of their own at the same time", Group.IDENTITY, together),
         ]
-        if len(self.rows.batches) > 1 and not self.by_lines:  # else there are no other rows
+        if self.most.conditions and len(self.rows.batches) > 1 and not self.by_lines:  # else there are no other rows
             title = "the same batch id with other rows, as from a source that is not deterministic"
             # A condition of the guarantee, since no sink withstands this alone.
             jobs.append(Job("other_rows", title, Group.CONDITION, self._other_rows))
@@ -149,7 +149,7 @@ class SinkVariants(Further):
         effects = start.effects
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
-        most = (QUICK if self.quick else WHOLE).large
+        most = self.most.large
         inside = [point for point in choose(effects[: first + 1], shown, most + 1) if point.name != EXIT]
         self._large = inside[:most]
 

@@ -44,10 +44,8 @@ from labkit.crashtest.blackbox.jobs import (
 from labkit.crashtest.blackbox.points import (
     BORDERS,
     EXIT,
-    QUICK,
     SINCE_POINTS,
     THEN,
-    WHOLE,
     Pair,
     Point,
     Recoveries,
@@ -124,7 +122,7 @@ class Campaign:
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
-        self.most = QUICK if settings.quick else WHOLE
+        self.most = settings.extent
         if settings.pairs is not None:
             self.most = self.most._replace(pairs=settings.pairs)
         self.ledger = Ledger(settings.seconds or self.most.seconds, tell)
@@ -197,7 +195,7 @@ class Campaign:
             grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
-        if self._seen.effects:  # an endless command whose effects are all elsewhere has none
+        if self._seen.effects and self.most.conditions:  # an endless command whose effects are all elsewhere has none
             names = [each.name for each in self._seen.effects]
             jobs.append(two_instances_job(next((each for each in names if each in self._seen.showing), names[0])))
         if self.settings.checkpoint is not None:

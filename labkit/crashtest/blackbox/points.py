@@ -63,9 +63,13 @@ class Extent(NamedTuple):
     """The crashes in a large batch."""
     seconds: float
     """The time budget for all runs in seconds, raised if the planned runs need more."""
+    conditions: bool = True
+    """Whether the test also tries conditions, situations that no sink withstands without help."""
 
 
 QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, faults=12, large=2, seconds=170.0)
+QUICK_SINK = QUICK._replace(points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, conditions=False)
+"""The extent of a quick test of a Spark sink, each of whose runs costs one start of Spark."""
 WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, faults=60, large=4, seconds=900.0)
 
 

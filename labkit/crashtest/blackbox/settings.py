@@ -9,6 +9,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
 from labkit.crashtest.blackbox.expectation import Expectation, expect
+from labkit.crashtest.blackbox.points import QUICK, WHOLE, Extent
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
@@ -139,6 +140,11 @@ class PipelineSettings(SharedOptions):
     def subject(self) -> str:
         """The name of the pipeline under test, which is its command."""
         return self.pipeline
+
+    @property
+    def extent(self) -> Extent:
+        """How many runs of each kind the test plans."""
+        return QUICK if self.quick else WHOLE
 
     @property
     def unseen(self) -> str:

@@ -108,6 +108,10 @@ class WarmJobs:
         """A session in which a job has ended and left nothing."""
         self._count = 0
 
+    def start_one(self, folder: Path) -> None:
+        """Let the first session start in the working folder `folder`, while labkit prepares the first run."""
+        self._fill(1, folder, os.environ)
+
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return a function that starts the next job of a run and watches the job's system calls.
 
