@@ -134,6 +134,7 @@ def effects(place: Path, *said: str) -> list[Effect]:
         ("rename checkpoint/commits/<n> #1", ()),
         ("create store/a #2", (1,)),
         ("rename checkpoint/commits/<n> #2", ()),
+        ("unlink store/b #1", ()),
         ("exit", ()),
         ("an effect of a recovery", ()),
     ],
@@ -141,9 +142,10 @@ def effects(place: Path, *said: str) -> list[Effect]:
 def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
     tmp_path: Path, at: str, left: tuple[int, ...]
 ) -> None:
-    log = effects(tmp_path, *(ENGINE + SINK + COMMIT) * 2, "exit")
+    log = effects(tmp_path, *(ENGINE + SINK + COMMIT) * 2, "unlink store/b", "exit")
     assert at in [each.name for each in log] or not left
-    pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path)
+    place = tmp_path / "checkpoint"
+    pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=place, folder=tmp_path, rows=generate(2))
     assert pipeline.unfinished(log, at) == left
 
 
