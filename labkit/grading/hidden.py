@@ -743,6 +743,13 @@ def _waits(c: Chance) -> Iterator[Variant]:
     tenths = c.pick(0.2, 0.3, 0.4)
     short = (round(2 * tenths, 1), 0.1)
     yield v("less than a second", cases=[((tenths, 0.1), short), ((1.4, 0.1), (2, 0.1)), ((4, 0.5), (4, 0.5))])
+    tiny, huge = c.pick(0.01, 0.02), c.randrange(400_000, 900_000)
+    extremes = [
+        ((tiny, 0.002), (3 * tiny, 0.001)),
+        ((huge, c.randrange(9, 90)), (0.5, 0.1)),
+        ((c.randrange(3, 7), 0), (2, 0)),
+    ]
+    yield v("milliseconds, weeks, no commits", cases=extremes)
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
@@ -775,6 +782,7 @@ def _requests(c: Chance) -> Iterator[Variant]:
             # Of 13 rows, or 12 if they are counted from 1, number 12 is lost, and found between 1 and 2 in glued text.
             *(["LOOK", "BEGIN", *["ROW"] * size, "MARK", "COMMIT", "ROW"] for size in (11, 12, 105)),
             ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "BEGIN", "COMMIT"],
+            ["LOOK", *["BEGIN", "COMMIT"] * c.randrange(60, 66), *c.pick(("ROW", "MARK"), ("MARK", "ROW"))],
         ],
     )
 
@@ -800,6 +808,8 @@ def _longest(c: Chance) -> Iterator[Variant]:
     days = c.randrange(100_000, 300_000)
     limits = [(days, days * rate, 2 * days), (days, days // 2 * rate, days), (2 * days, days * rate, days)]
     yield v("days", cases=[job(latency, commit, rate, again, timeout) for latency, again, timeout in limits])
+    rate, seconds = 10**12 + c.randrange(1_000), 10 * c.randrange(120_000, 130_000) + c.randrange(1, 10)
+    yield v("a flood of records", cases=[job(2_000_000, commit, rate, rate * (seconds + 1) - 1, 3_000_000)])
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
@@ -957,6 +967,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("minutes between two crashes", cases=[(cost, 60 * hours)]),
         v("seconds between two crashes", cases=[(cost / 1_000, hours)]),
         v("dear commits", cases=[(c.randrange(20, 90), 86_400), (c.randrange(210, 290), 86_400)]),
+        v("moments and months", cases=[(0.000_01, c.pick(0.4, 0.6)), (0.002, 800), (300, c.randrange(10**6, 10**7))]),
     ],
     "14-table": lambda c: _handed_over(c, TABLE),
     "14-kills": _requests,

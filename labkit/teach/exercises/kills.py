@@ -37,12 +37,16 @@ UNREAD: Requests = ("BEGIN", "ROW", "MARK", "COMMIT")
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
 """A sink with two transactions: the first writes a row, the second a row and the marker."""
 
+NOTHING: Requests = ("BEGIN", "COMMIT") * 60
+"""Transactions without content, as a sink makes that commits after each row of another table."""
+
 PUBLIC = (
     Variant("no marker", (("cases", (("ROW",), APPEND)),)),
     Variant("a marker in a transaction of its own", (("cases", (BEHIND, FIRST)),)),
     Variant("one commit for both", (("cases", (TOGETHER, UNREAD)),)),
     Variant("a marker between rows", (("cases", (BETWEEN, ONE_LASTS)),)),
     Variant("rows before the look", (("cases", (BEFORE_THE_LOOK, WITHIN)),)),
+    Variant("many requests", (("cases", (("LOOK", *NOTHING, "ROW", "MARK"),)),)),
 )
 
 

@@ -1,6 +1,7 @@
 """The exercises of notebook 13: how long records wait, the longest interval within all limits, and the cheapest one."""
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -37,14 +38,13 @@ def really_longest(job: Mapping[str, int]) -> int | None:
     `job` has the limits: the longest wait, the most repeated records, and the transaction timeout. It also has the rate
     of records and the duration of a commit.
     """
-    kept = (
-        interval
-        for interval in range(job["latency"], 0, -1)  # none is longer than a record may wait
-        if interval + job["commit"] <= job["latency"]
-        and interval * job["rate"] <= job["again"]
-        and interval + job["commit"] < job["timeout"]
-    )
-    return next(kept, None)
+
+    def is_too_long(interval: int) -> bool:
+        longer = interval + job["commit"]
+        return longer > job["latency"] or interval * job["rate"] > job["again"] or longer >= job["timeout"]
+
+    # None is longer than a record may wait, and whatever is longer than a wrong one is wrong.
+    return bisect_left(range(1, job["latency"] + 1), True, key=is_too_long) or None
 
 
 def lost(interval: float, cost: float, between: float) -> float:
@@ -127,6 +127,8 @@ JUDGES = {
         _jobs("waits", _wrong_wait),
         variant("short commits", cases=(((1, 0.2), (2, 0.5)),)),
         variant("a commit that takes long", cases=(((3, 4), (0.5, 2)),)),
+        variant("commits that take no time", cases=(((4, 0), (2, 0)), ((6, 0), (90, 0)))),
+        variant("very short and very long", cases=(((0.01, 0.002), (0.03, 0.001)), ((700_000, 20), (0.5, 0.1)))),
     ),
     "13-longest": by(
         _jobs("longest", _wrong_longest),
@@ -135,11 +137,13 @@ JUDGES = {
         variant("a short timeout", cases=(job(900, 3, 1, 900, 60),)),
         variant("just possible, and not", cases=(job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60), job(2, 4, 1, 9, 60))),
         variant("days", cases=(job(200_000, 2, 1, 300_000, 300_000),)),
+        variant("very many records", cases=(job(2_000_000, 2, 10**12 + 7, (10**12 + 7) * 1_234_568 - 1, 3_000_000),)),
     ),
     "13-best": by(
         _jobs("best_interval", _wrong_best),
         variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
         variant("a crash an hour", cases=((2, 3_600),)),
         variant("a crash every ten seconds", cases=((0.01, 10),)),
+        variant("very short and very long", cases=((0.000_01, 0.5), (0.002, 800), (300, 2_600_000))),
     ),
 }
