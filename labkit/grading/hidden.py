@@ -673,6 +673,9 @@ def _prices(c: Chance) -> Iterator[Variant]:
     yield v("many edits", versions=tuple(many))
     lasting = ((0, 20), (c.randrange(2_000, 9_000), 30), (c.randrange(10**6, 10**7), 10))
     yield v("prices that last", versions=lasting)
+    # At one of the first three minutes a remainder, such as the minute of the day, is 0, and a price is a minute old.
+    begins = (*(minute - 1 for minute in (22_075_200, 10**8, 2**29)), 999_999_998, 999_999_999)
+    yield v("round minutes", versions=tuple(zip((0, *begins), c.sample(range(90), 6), strict=True)))
     price, late = c.randrange(10**10, 10**11), 2**32 * c.randrange(2_400_000, 2_600_000) + 5
     yield v("a price of old", versions=((0, price), (2**32 - 4, 0), (late, price), (late + 1, price + 1)))
     every, cheap = c.randrange(2, 9), c.randrange(1, 9)
@@ -732,6 +735,23 @@ def _order(c: Chance) -> list[Variant]:
     return [v(f"{rows}, quiet: {quiet}", rows=rows, quiet=quiet) for rows, quiet in drawn]
 
 
+ROUND = (
+    *(60, 100, 256, 1_000, 1_024, 1_440, 4_096, 10_000, 10_080, 32_768, 43_200, 65_536, 100_000, 525_600),
+    *(10**6, 2**20, 10**7, 2**24, 10**8, 2**29, 10**9, 2**31, 2**32),
+)
+"""Numbers by which a careless rule divides, such as the minutes of a day."""
+
+
+def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
+    """Return lists of files for the exercise `12-restart` whose numbers are large, small, or have no other file."""
+    plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
+    lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
+    lists += [[plan.format(number)] for number in (10, 2_345)]
+    if engine == "spark":
+        lists += [[plan.format(0)], [plan.format(0), note.format(0)]]
+    return tuple(map(tuple, lists))
+
+
 def _waits(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `13-wait`: how long do records wait, given intervals and commits?"""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
@@ -766,6 +786,9 @@ def _requests(c: Chance) -> Iterator[Variant]:
     yield v("a marker between rows", cases=[["LOOK", "ROW", "MARK", "ROW"], ["LOOK", *kept, "MARK", *later]])
     late = [[*rows, "LOOK", "MARK", *more], ["BEGIN", *rows, "LOOK", *more, "MARK", "COMMIT"]]
     yield v("rows before the look", cases=late)
+    empty = ["BEGIN", "COMMIT"] * c.randrange(1, 3)
+    held = ["BEGIN", "LOOK", *together, "COMMIT"]
+    yield v("empty transactions", cases=[[*empty, *held], [*empty * 12, *held], [*empty, "LOOK", *both, *empty]])
     yield v("two transactions", cases=[["LOOK", *kept, "BEGIN", *more, "MARK", "COMMIT"], ["LOOK", *both, *later]])
     many = ["ROW"] * c.randrange(12, 16)
     yield v(
@@ -959,6 +982,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             for engine in ("spark", "flink")
             for power in (3, c.pick(4, 5), c.pick(6, 8))
         ]
+        + [v(f"{engine}, names alone", engine=engine, lists=_names_left(engine)) for engine in ("spark", "flink")]
     ),
     "13-wait": _waits,
     "13-longest": _longest,

@@ -170,8 +170,15 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on."""
-    engine, first = variant["engine"], variant["first"]
+    """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on.
+
+    A variant with `lists` gives the lists itself.
+    """
+    engine = variant["engine"]
+    if lists := dict(variant.parameters).get("lists"):
+        yield from ((engine, list(each)) for each in lists)
+        return
+    first = variant["first"]
     yield engine, []
     if "kept" in dict(variant.parameters):
         files = _many_files(engine, first, first + variant["kept"])
@@ -247,6 +254,7 @@ JUDGES = {
         variant("Spark, a young job", engine="spark", first=0),
         variant("Flink, past checkpoint 9", engine="flink", first=8),
         variant("Spark, past batch 999", engine="spark", first=998),
+        variant("Flink, an entry alone", engine="flink", lists=(("chk-9/_metadata", "ha/10", "chk-11/state"),)),
         variant("Spark, many files", engine="spark", first=7, kept=1_050),
         variant("Flink, many files", engine="flink", first=7, kept=1_050),
         variant("Spark, large numbers", engine="spark", first=2**62 + 1),

@@ -34,6 +34,8 @@ If it finds the marker, it returns and leaves the transaction open, so the row i
 """
 UNREAD: Requests = ("BEGIN", "ROW", "MARK", "COMMIT")
 """A sink that writes a marker and never reads it."""
+AFTER_NOTHING: Requests = ("BEGIN", "COMMIT", *TOGETHER)
+"""A sink with an empty transaction before the one that holds the rows and the marker."""
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
 """A sink with two transactions: the first writes a row, the second a row and the marker."""
 
@@ -43,7 +45,7 @@ NOTHING: Requests = ("BEGIN", "COMMIT") * 60
 PUBLIC = (
     Variant("no marker", (("cases", (("ROW",), APPEND)),)),
     Variant("a marker in a transaction of its own", (("cases", (BEHIND, FIRST)),)),
-    Variant("one commit for both", (("cases", (TOGETHER, UNREAD)),)),
+    Variant("one commit for both", (("cases", (TOGETHER, UNREAD, AFTER_NOTHING)),)),
     Variant("a marker between rows", (("cases", (BETWEEN, ONE_LASTS)),)),
     Variant("rows before the look", (("cases", (BEFORE_THE_LOOK, WITHIN)),)),
     Variant("many requests", (("cases", (("LOOK", *NOTHING, "ROW", "MARK"),)),)),

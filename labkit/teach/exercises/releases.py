@@ -283,7 +283,10 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
 
 
 def many_columns(parts: Version, size: int) -> Variant:
-    """Return a variant with the `parts` of `places`, and a version of `size` keys, 13 values and 112 sources."""
+    """Return a variant with the `parts` of `places`, and a version of `size` keys, 13 values and 112 sources.
+
+    It has 15 settings, as many as a checkpoint of Spark remembers; each of them is changed alone.
+    """
     keys = tuple((f"column {number}", "string") for number in range(size))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
     first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
@@ -296,8 +299,11 @@ def many_columns(parts: Version, size: int) -> Variant:
         *changes_to("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
         *changes_to("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
     ]
-    old = {**parts, "sources": 112, "keys": keys, "values": values}
-    return variant("many columns", old=old, cases=tuple(with_every_sink(changes)))
+    settings = {**parts["settings"], **{f"setting {number}": 200 for number in range(15 - len(parts["settings"]))}}
+    others = changes_to("settings", *({**settings, name: 5} for name in settings))
+    old = {**parts, "sources": 112, "keys": keys, "values": values, "settings": settings}
+    cases = [*with_every_sink(changes), *((change, KEYS, False) for change in others)]
+    return variant("many columns", old=old, cases=tuple(cases))
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:

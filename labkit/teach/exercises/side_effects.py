@@ -243,7 +243,7 @@ JUDGES = {
         PRICE.judge,
         variant("one edit", versions=((0, 10), (5, 11))),
         variant("announced early", versions=((0, 10), (4, 12), (9, 8), (15, 9))),
-        variant("prices that last", versions=((0, 10), (9_000, 12), (4_000_000, 8))),
+        variant("prices that last", versions=((0, 10), (8_639, 12), (4_000_000, 8))),
         variant(
             "large numbers, and a price that comes again",
             versions=((0, 98_765_432_101), (2**32 - 4, 0), (2**55 + 5, 98_765_432_101), (2**55 + 6, 98_765_432_102)),

@@ -1,5 +1,5 @@
 # misconception: a price that is valid is not older than a day
-# says: price({'at': 8999}, [[0, 10]]) returned None
+# says: price({'at': 8638}, [[0, 10]]) returned None
 def price(order, versions):
     at = order["at"]
     best = None

@@ -1,0 +1,37 @@
+# misconception: a checkpoint remembers three settings
+# says: 'setting 12': 200}}; review(old, new, 'keys', False) answered
+def review(old, new, sink, unfinished):
+    keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
+    had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))
+    is_total = new["values"] and not new["keys"]
+
+    def differ(columns, place):
+        before, after = columns
+        return [column[place] for column in before] != [column[place] for column in after]
+
+    def start(checkpoint, table, unfinished):
+        filtered = old["filter"] != new["filter"]
+        if checkpoint != old["checkpoint"]:
+            takes_all = is_total or (not filtered and new["sources"] >= old["sources"])
+            refilled = sink == "keys" and had_state == has_state and old["keys"] == new["keys"] and takes_all
+            return "right" if table != old["table"] or refilled else "wrong"
+        if old["sources"] != new["sources"] or differ(keys, 1) or differ(values, 1):
+            return "refused"
+        if any(column[2] and not old["values"][place][2] for place, column in enumerate(new["values"])):
+            return "refused"
+        two_rules = filtered and (had_state or (unfinished and sink == "keys"))
+        doubled = unfinished and sink == "nothing"
+        lacks_rows = table != old["table"] and not (is_total and unfinished and sink == "keys")
+        if lacks_rows or differ(keys, 0) or differ(values, 0) or two_rules or doubled:
+            return "wrong"
+        before, after = (list(version["settings"].items())[:3] for version in (old, new))
+        return "right" if before == after else "ignored"
+
+    planned, todo = start(new["checkpoint"], new["table"], unfinished), "backfill"
+    if planned == "right":
+        todo = "deploy"
+    elif start(new["checkpoint"], new["table"], unfinished=unfinished and sink == "nothing") == "right":
+        todo = "drain"
+    elif start(None, new["table"], unfinished) == "right":
+        todo = "new checkpoint"
+    return [planned, todo]
