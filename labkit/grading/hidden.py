@@ -674,8 +674,8 @@ def _prices(c: Chance) -> Iterator[Variant]:
     lasting = ((0, 20), (c.randrange(2_000, 9_000), 30), (c.randrange(10**6, 10**7), 10))
     yield v("prices that last", versions=lasting)
     # At one of the first three minutes a remainder, such as the minute of the day, is 0, and a price is a minute old.
-    begins = (*(minute - 1 for minute in (22_075_200, 10**8, 2**29)), 999_999_998, 999_999_999)
-    yield v("round minutes", versions=tuple(zip((0, *begins), c.sample(range(90), 6), strict=True)))
+    old = (*(minute - 1 for minute in (22_075_200, 10**8, 2**29)), 999_999_998, 999_999_999)
+    yield v("round minutes", versions=tuple(zip((0, *old), c.sample(range(90), 6), strict=True)))
     price, late = c.randrange(10**10, 10**11), 2**32 * c.randrange(2_400_000, 2_600_000) + 5
     yield v("a price of old", versions=((0, price), (2**32 - 4, 0), (late, price), (late + 1, price + 1)))
     every, cheap = c.randrange(2, 9), c.randrange(1, 9)

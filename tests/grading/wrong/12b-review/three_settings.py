@@ -1,5 +1,5 @@
 # misconception: a checkpoint remembers three settings
-# says: 'setting 12': 200}}; review(old, new, 'keys', False) answered
+# says: 'setting 1': 5, 'setting 2': 200
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))

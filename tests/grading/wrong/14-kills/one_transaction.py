@@ -1,5 +1,5 @@
 # misconception: every BEGIN after the first means nothing
-# says: 'LOOK', 'ROW', 'ROW', 'MARK', 'COMMIT']) answered 'at-least-once'
+# says: guarantee(['BEGIN', 'COMMIT', 'BEGIN'
 from collections import Counter
 
 
