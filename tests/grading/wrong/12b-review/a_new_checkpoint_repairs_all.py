@@ -1,5 +1,5 @@
 # misconception: a new checkpoint is always enough
-# says: ignored', 'new
+# says: answered ['ignored', 'new
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state = bool(old["keys"] or old["values"])

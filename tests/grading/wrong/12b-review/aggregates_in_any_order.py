@@ -1,5 +1,5 @@
 # misconception: two aggregates of one type may change places in the state
-# says: ], ['sum
+# says: 'values': [['max(weight)', 'bigint', True], ['sum
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))
