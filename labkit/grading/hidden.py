@@ -16,13 +16,15 @@ from labkit.sim.models.snapshot.state import ends
 from labkit.teach.exercises.alike import WORDS as WORDS_ALIKE
 from labkit.teach.exercises.alike import counts_apart
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
-from labkit.teach.exercises.changes import words_alike
+from labkit.teach.exercises.changes import WITHOUT_HYPHEN, glued_rows, large_counts, many_rows, pair_alike, words_alike
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
-from labkit.teach.exercises.fence import alike_as_floats
+from labkit.teach.exercises.fence import LARGE, alike_as_floats, long_request
+from labkit.teach.exercises.kafka import logs_alike, long_logs
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
+from labkit.teach.exercises.relay import rows_alike
 from labkit.teach.exercises.releases import (
     SINKS,
     Changes,
@@ -34,7 +36,7 @@ from labkit.teach.exercises.releases import (
     with_every_sink,
 )
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
-from labkit.teach.exercises.sinks import COMPOSED, CONFUSED_WORDS
+from labkit.teach.exercises.sinks import COMPOSED, CONFUSED_WORDS, PAIRS_ALIKE
 from labkit.teach.exercises.snapshots import LIMIT, crowd, exchanged
 
 T = TypeVar("T")
@@ -154,7 +156,7 @@ def _cut(c: Chance) -> Iterator[Variant]:
     systems = [(four, exchanged((low,), (low + apart,))) for apart in APART for low in (c.randrange(LIMIT - apart),)]
     systems += [(four, exchanged((low,), c.sample(range(LIMIT), 1))) for low in c.sample(range(LIMIT), 3)]
     systems += [(four, exchanged(gone, came)) for gone, came in (c.sample(pair, 2) for pair in SAME_NUMBER)]
-    yield v("replaced", assembled=tuple(("replaced", *system) for system in systems))
+    yield v("swapped numbers", assembled=tuple(("swapped numbers", *system) for system in systems))
     size = c.randrange(1_020, 1_090)
     crowds = [
         (four, crowd(size, "done", c.randrange(400, 600), 1)),
@@ -288,6 +290,9 @@ def _visible(c: Chance) -> Iterator[Variant]:
     undone, done = c.sample(COMPOSED, 2)
     finished = (("write", undone), ("write", done), ("abort", undone), plain, ("commit", done), plain)
     yield v("names composed in two ways", names=(one,), length=1, logs=(finished, (*finished[:3], plain)))
+    both = [pair for each in PAIRS_ALIKE for pair in (each, each[::-1])]
+    lasting = long_logs(c.randrange(1_010, 1_090))
+    yield v("confused names, a week", names=(one,), length=1, logs=(*logs_alike(both), *lasting))
 
 
 def _timeout(c: Chance) -> Iterator[Variant]:
@@ -316,6 +321,10 @@ def _timeout(c: Chance) -> Iterator[Variant]:
         (5, large, 0, 3, 0),
         (10, 20, 110 + large % 10, 5, 0),
         (5, 2, 0, 1, large),
+        (5, 2, large + 1_000, 3, 0),
+        (5, 2, 1, 2**60 + 1, 0),
+        (2**60 + 1, 2, 0, large, 0),
+        (5, 2, 0, 1, 10**7 + large),
     )
     yield v("one time is very long", jobs=alone)
 
@@ -440,6 +449,9 @@ def _fence(c: Chance) -> Iterator[Variant]:
         # Offsets that are equal as floating-point numbers.
         (2, 2**60 + 1, 2, (2**60, 2**60 + 1)),
         *alike_as_floats(2**53 + 4 * c.randrange(1_000)),
+        *LARGE,
+        long_request(first, 1),
+        long_request(c.randrange(99), c.randrange(300, 900)),
     )
     yield v("long requests and large numbers", requests=requests)
 
@@ -543,6 +555,14 @@ def _relay(c: Chance) -> Iterator[Variant]:
     yield v("names composed in two ways", rows=rows(0, 1, 2, 0), refusals=1)
     one, two = c.sample(range(1, 10), 2)
     glued = tuple(zip((one, two, int(f"{one}{two}")), c.sample(ORDERS, 3), strict=True))
+    numbers = c.sample(range(1_000, 9_000), 30)
+    yield v("a long outage", rows=rows_alike(numbers), outage=2 * len(PAIRS_ALIKE))
+    size = c.randrange(1_020, 1_090)
+    later = (*((size - place, names[2]) for place in range(size)), (size + 7, c.choice(MANY_WORDS)))
+    yield v("a long queue", rows=later, held=(0,))
+    some = c.randrange(110, 130)
+    yield v("a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some - 1)))
+    yield v("nothing to do in a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some)))
     yield v("an id that is two others one after the other", rows=glued)
     yield v("an id that is two refused ones one after the other", rows=glued, refusals=2)
 
@@ -653,6 +673,10 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     letter = c.pick(*"abcde")
     glued = "-".join([letter] * 11 + [f"{letter}1"])
     yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
+    yield v("pairs", assembled=tuple(("pairs", {"words": "hello"}, pair_alike(*pair)) for pair in WITHOUT_HYPHEN))
+    one, two = sorted(c.sample("abcdefgh", 2))
+    for parts in (large_counts(c.randrange(1_015, 1_060)), many_rows(c.randrange(120, 140)), glued_rows(one, two)):
+        yield _assembled({"words": "hello"}, "a lot", **parts)
     # Rows of words that are not among the counted ones, but nearly.
     first, second = c.sample(("hello", "world", "stream", "spark", "flink", "table"), 2)
     alike = (first, first.upper(), f"{first} {second}", f"{first}{second}" * 3, c.choice(COMPOSED))

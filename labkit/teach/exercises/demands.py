@@ -41,6 +41,16 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
     return [number for number, is_kept in kept.items() if not is_kept]
 
 
+_GOOD: Store = {"shows": "committed", "open": None, "sealed": None, "ends": "anybody", "again": "nothing"}
+_LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
+    ("open", (9, 50, 2**32 + 5, 10**15), {"interval": 100}),
+    ("open", (2**60 - 1, 2**60, 2**60 + 1), {"interval": 2**60}),
+    ("sealed", (9, 30, 2**32 + 5, 10**15), {"checkpoint": 40, "downtime": 60}),
+    ("sealed", (2**60 - 1, 2**60, 2**60 + 1), {"checkpoint": 1, "downtime": 2**60 - 1}),
+)
+"""Limits and times that an answer confuses that compares them as text, rounded, or in 32 bits."""
+
+
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
     """Yield pairs of a store and a job; the first store meets every demand.
 
@@ -54,6 +64,9 @@ def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
     names = ("shows", "open", "sealed", "ends", "again")
     for values in product(SHOWS, open_for, sealed, ENDS, AGAIN):
         yield dict(zip(names, values, strict=True)), job
+    for name, limits, times in _LIMITS:
+        for limit in limits:
+            yield {**_GOOD, name: limit}, {**job, **times}
 
 
 def _wrong(ask: Asker, case: tuple[Store, Job]) -> Finding | None:

@@ -169,6 +169,19 @@ OLD = (
 """Requests with offsets so large that an answer must not list all smaller ones."""
 
 
+LARGE = (
+    *((7, 9, 2**32 + 3, (2**32 + 3, 2**47 + 3, 10**17)), (10**18, 9, 1, (9,)), (10**9, 9, 10**9 - 2_000, (9,))),
+    (2 * 10**10, 9, 3 * 10**9, (9,)),
+)
+"""Requests whose numbers a rule confuses that cuts them to 32 bits, compares them as text, or expects them near."""
+
+
+def long_request(first: int, stored: int) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return a request with more than a thousand records, the first `stored` of which are in the store."""
+    offsets = tuple(range(first, first + 2 * 1_100, 2))
+    return 3, offsets[stored], 3, offsets
+
+
 def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
     """Yield requests whose generations, or offsets, differ by one and are equal as floating-point numbers.
 
@@ -187,5 +200,6 @@ JUDGES = {
         variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
         variant("a topic of many years", requests=OLD),
         variant("a group of many generations", requests=tuple(alike_as_floats(2**53))),
+        variant("numbers far apart, and long requests", requests=(*LARGE, long_request(0, 0), long_request(5, 700))),
     )
 }

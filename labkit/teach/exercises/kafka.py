@@ -10,6 +10,7 @@ from labkit.teach.exercises.asking import Asker, a_list
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import Cases
+from labkit.teach.exercises.sinks import PAIRS_ALIKE
 from labkit.teach.study import replay
 
 Entry = tuple[str, str]
@@ -56,6 +57,19 @@ def visible(log: Log) -> list[int]:
     return [place for place in range(last_stable_offset(partition)) if fate_of[place] is Fate.COMMITTED]
 
 
+def logs_alike(pairs: Sequence[tuple[str, str]]) -> Iterator[Log]:
+    """Yield for each pair of names a log in which the first one aborts its transaction and the other one commits."""
+    for undone, done in pairs:
+        yield (("write", undone), ("write", done), ("abort", undone), ("plain", ""), ("commit", done), ("plain", ""))
+
+
+def long_logs(entries: int) -> Iterator[Log]:
+    """Yield a log with many entries between a record and its marker, and one with many transactions of one name."""
+    plain = [("plain", "")] * entries
+    yield (("write", "a"), *plain, ("write", "b"), ("commit", "a"), ("plain", ""))
+    yield tuple(each for end in ("commit", "abort", "commit") * 8 for each in (("write", "a"), (end, "a")))
+
+
 def _wrong(ask: Asker, log: Log) -> Finding | None:
     entries: Plain = [list(entry) for entry in log]
     got = a_list(ask, ask(entries), "offsets")
@@ -87,6 +101,11 @@ PREDICTION = Prediction(
 JUDGES = {
     "09-predict": by(PREDICTION.judge, variant("kafka_log.half_visible")),
     "09-visible": by(
-        VISIBLE.judge, variant("one writer", names=("a",), length=5), variant("two writers", names=("a", "b"), length=4)
+        VISIBLE.judge,
+        variant("one writer", names=("a",), length=5),
+        variant("two writers", names=("a", "b"), length=4),
+        variant(
+            "names alike, and long logs", names=("a",), length=1, logs=(*logs_alike(PAIRS_ALIKE), *long_logs(1_050))
+        ),
     ),
 }

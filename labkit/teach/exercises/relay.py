@@ -13,6 +13,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.sinks import NUMBERS_ALIKE, PAIRS_ALIKE
 
 Row = tuple[int, str]
 """The id of a message, and the name of its order."""
@@ -54,6 +55,8 @@ class Wrong(Exception):
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
 
+    If `variant` has `held`, the positions of rows that the broker has refused, check only the next step.
+
     `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
     `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
     number of messages in a row that a broker refuses while it is down.
@@ -67,12 +70,16 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
         refusals=parameters.get("outage", 0) or parameters.get("refusals", 0),
         is_down="outage" in parameters,
     )
+    if "held" in parameters:
+        begin = begin._replace(refused=tuple(parameters["held"]))
     todo = deque([begin])  # in the order of steps, so that a learner sees a shortest run
     seen = {_key(begin)}
     try:
         while todo:
             run = todo.popleft()
             for after in _next(ask, rows, run):
+                if "held" in parameters:
+                    break
                 if _key(after) not in seen:
                     seen.add(_key(after))
                     todo.append(after)
@@ -205,12 +212,26 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
     return judge(records, History([*(Observation(*records[place], 0, 1) for place in topic), Reading("end")]))
 
 
+def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
+    """Return rows of orders with names that are alike, in pairs; the first ids are `NUMBERS_ALIKE`."""
+    names = [name for pair in PAIRS_ALIKE for name in pair]
+    others = [number for number in ids if number not in NUMBERS_ALIKE]
+    return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))
+
+
 JUDGES = {
     "09d-relay": by(
         judge_relay,
         variant("two orders", rows=((1, "A"), (2, "A"), (3, "B"))),
         variant("a crash", rows=((1, "A"), (2, "A"), (3, "B")), crashes=1),
         variant("a refused message", rows=((1, "A"), (2, "A"), (3, "B"), (4, "B")), refusals=1),
+        variant("orders alike", rows=rows_alike(range(1, 50)), outage=len(PAIRS_ALIKE) * 2),
+        variant("a long outbox", rows=(*((place, "A") for place in range(1, 1_050)), (5_000, "B")), held=(0,)),
+        variant(
+            "many refused messages",
+            rows=tuple((place, f"order {place}") for place in range(1, 120)),
+            held=tuple(range(118)),
+        ),
         variant("ids that do not grow", rows=((7, "A"), (3, "A"), (5, "B")), first=1, crashes=1),
     )
 }

@@ -500,6 +500,16 @@ CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
     )
 )
 """Names of cases and pairs of different words in them, which a rule confuses that cuts, hashes or simplifies a word."""
+_TWO_LONG = "word" * 70
+PAIRS_ALIKE = (
+    COMPOSED,
+    *(("listen", "silent"), ("plumless", "buckeroo"), ("\u65e5\u672c", "\u4e2d\u56fd"), ("order", "Order")),
+    *(("order-1", "order 1"), ("order-123-x", "order-456-x"), ("order", "order "), ("7", "07")),
+    *((f"{_TWO_LONG}s", f"{_TWO_LONG}t"), (f"a{_TWO_LONG}", f"b{_TWO_LONG}")),
+)
+"""Pairs of different words, which an answer confuses that cuts, strips, hashes or simplifies a word."""
+NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**60, 2**60 + 1)
+"""Different numbers, some of which are equal in 16 or 32 bits, as floating-point numbers, rounded, or as remainders."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 

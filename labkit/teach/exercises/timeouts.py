@@ -104,5 +104,6 @@ JUDGES = {
         variant("a checkpoint may expire", interval=1, checkpoint=1, tolerated=1, downtime=0),
         variant("jobs with longer times", jobs=((10, 25, 2, 0, 0), (30, 10, 0, 60, 0), (7, 3, 3, 20, 0))),
         variant("jobs with a pause", jobs=((12, 4, 0, 0, 20), (40, 10, 0, 0, 5), (6, 9, 2, 30, 8))),
+        variant("jobs of any size", jobs=((5, 2, 1_100, 3, 0), (5, 2, 1, 2**60 + 1, 0), (2**60 + 1, 2, 0, 0, 0))),
     )
 }

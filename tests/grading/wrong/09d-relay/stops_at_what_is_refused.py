@@ -1,5 +1,5 @@
 # misconception: a refused message holds up every order
-# says: and no earlier message of order B was refused
+# says: [4, 'B']], [], [1]) answered ['wait']
 def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:

@@ -1,5 +1,5 @@
 # misconception: a refused message is tried again until the broker takes it
-# says: is in the list refused
+# says: [4, 'B']], [], [1]) answered ['publish', 1]
 def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:

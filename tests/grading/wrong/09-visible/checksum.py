@@ -1,0 +1,18 @@
+# misconception: names with the same checksum are the same
+# says: 'plumless'
+from zlib import crc32
+
+
+def visible(log):
+    log = [(what, crc32(name.encode())) for what, name in log]
+    found = []
+    for offset, (what, name) in enumerate(log):
+        if what == "plain":
+            found.append(offset)
+        if what == "write":
+            ends = [each for each, whose in log[offset:] if whose == name and each != "write"]
+            if not ends:
+                return found
+            if ends[0] == "commit":
+                found.append(offset)
+    return found
