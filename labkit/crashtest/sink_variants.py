@@ -149,8 +149,8 @@ class SinkVariants(Further):
         effects = start.effects
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
-        most = self.most.large
-        inside = [point for point in choose(effects[: first + 1], shown, most + 1) if point.name != EXIT]
+        most, last = self.most.large, harness.settings.minor(effects)
+        inside = [point for point in choose(effects[: first + 1], shown, most + 1, last) if point.name != EXIT]
         self._large = inside[:most]
 
     def _crash_large(self, harness: Harness, run: PipelineRun, *, point: Point) -> None:
