@@ -150,7 +150,10 @@ class SinkVariants(Further):
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
         most, last = self.most.large, harness.settings.minor(effects)
-        inside = [point for point in choose(effects[: first + 1], shown, most + 1, last) if point.name != EXIT]
+        # The commit of the batch is a point of every batch; here the places within the sink's work count.
+        outside = {EXIT, f"{COMMIT}1"}
+        chosen = choose(effects[: first + 1], shown, most + len(outside), last)
+        inside = [point for point in chosen if point.name not in outside]
         self._large = inside[:most]
 
     def _crash_large(self, harness: Harness, run: PipelineRun, *, point: Point) -> None:
