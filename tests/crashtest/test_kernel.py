@@ -28,6 +28,8 @@ from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_variants import of_tasks
 from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group, Result
+from labkit.host.class_data import find_archive
+from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.python_line import Line
 from labkit.host.syscalls.ahead import Ahead
@@ -211,6 +213,24 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert results[0].violated == ()
     assert any("duplicate" in each.violated for each in results[1:])
+    assert left_over() == []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.variant
+@pytest.mark.usefixtures("java")
+def test_the_first_test_makes_a_class_data_archive(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file.write_text(BY_BATCH)
+    told: list[str] = []
+    for times, only_lists in ((0, True), (1, False), (1, False)):
+        with kernel_campaign(
+            settings(f"{file}:sink"), tmp_path / "out", lambda _, what: told.append(what), only_lists=only_lists
+        ):
+            pass
+        assert sum("class-data archive" in each for each in told) == times
+        assert (find_archive(java_for_spark()) is not None) == bool(times)
     assert left_over() == []
 
 
