@@ -675,7 +675,8 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
     yield v("pairs", assembled=tuple(("pairs", {"words": "hello"}, pair_alike(*pair)) for pair in WITHOUT_HYPHEN))
     one, two = sorted(c.sample("abcdefgh", 2))
-    for parts in (large_counts(c.randrange(1_015, 1_060)), many_rows(c.randrange(120, 140)), glued_rows(one, two)):
+    counts = [large_counts(c.randrange(*bounds)) for bounds in ((110, 140), (1_015, 1_030))]
+    for parts in (*counts, many_rows(c.randrange(113, 118)), glued_rows(one, two)):
         yield _assembled({"words": "hello"}, "a lot", **parts)
     # Rows of words that are not among the counted ones, but nearly.
     first, second = c.sample(("hello", "world", "stream", "spark", "flink", "table"), 2)

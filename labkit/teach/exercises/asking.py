@@ -96,7 +96,7 @@ def shown(value: Plain) -> str:
     different.
     """
     try:
-        text = distinct(repr(value))
+        text = distinct(repr(value)[: SHOWN + 1])
     except (ValueError, RecursionError):
         return "a value that is too long to be shown"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
@@ -104,7 +104,7 @@ def shown(value: Plain) -> str:
 
 def distinct(text: str) -> str:
     """Return a text in which each accent that is a character of its own is written as an escape."""
-    if text.isascii():
+    if text.isascii() or not any(map(combining, text)):
         return text
     return "".join(f"\\u{ord(each):04x}" if combining(each) else each for each in text)
 
