@@ -24,7 +24,7 @@ SALTED = {
     "06-key": 'def key(row):\n    return hash((row["word"], str(row["count"]))) // 2\n',
     "11-call": """
 def key_of_call(row):
-    return str(hash((row["topic"], row["partition"], row["offset"], row["call"])))
+    return str(hash(str([row["topic"], row["partition"], row["offset"], row["call"]])))
 """,
 }
 MARKED = """
