@@ -19,12 +19,12 @@ from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES
 from labkit.teach.exercises.changes import WITHOUT_HYPHEN, glued_rows, large_counts, many_rows, pair_alike, words_alike
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
-from labkit.teach.exercises.fence import LARGE, alike_as_floats, long_request
+from labkit.teach.exercises.fence import LARGE, alike_as_floats, long_request, where_remainders_begin_anew
 from labkit.teach.exercises.kafka import logs_alike, long_logs
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
-from labkit.teach.exercises.relay import rows_alike
+from labkit.teach.exercises.relay import orders_alike, rows_alike
 from labkit.teach.exercises.releases import (
     SINKS,
     Changes,
@@ -450,6 +450,9 @@ def _fence(c: Chance) -> Iterator[Variant]:
         (2, 2**60 + 1, 2, (2**60, 2**60 + 1)),
         *alike_as_floats(2**53 + 4 * c.randrange(1_000)),
         *LARGE,
+        (0, 0, 1, (0,)),
+        (0, 0, 1, (0, 1)),
+        *where_remainders_begin_anew(),
         long_request(first, 1),
         long_request(c.randrange(99), c.randrange(300, 900)),
     )
@@ -563,6 +566,8 @@ def _relay(c: Chance) -> Iterator[Variant]:
     some = c.randrange(110, 130)
     yield v("a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some - 1)))
     yield v("nothing to do in a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some)))
+    yield v("every kind of name", outboxes=tuple(orders_alike(WORDS_ALIKE, c.randrange(100))))
+    yield v("an id of 0", rows=((one, "A"), (0, "A"), (two, "B")), refusals=1)
     yield v("an id that is two others one after the other", rows=glued)
     yield v("an id that is two refused ones one after the other", rows=glued, refusals=2)
 
@@ -668,7 +673,8 @@ def _prefix(c: Chance) -> Iterator[Variant]:
         yield _assembled({"words": words}, others=("other",), counts=(0, 1, 2), rows=2, twice=True)
     # With so many of one word, an answer that confuses upper and lower case counts wrongly, whatever is drawn.
     many = [*MANY_WORDS, *["Hello"] * 3, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
-    yield _assembled({"words": "hello"}, "many words", input="-".join(c.sample(many, len(many))), near=True)
+    parts = {"input": "-".join(c.sample(many, len(many))), "near": True, "after": (0, 1, 2, 5, 9, 14, 20, len(many))}
+    yield _assembled({"words": "hello"}, "many words", **parts)
     # A word and its count joined to one text: eleven times *a*, or once *a1*.
     letter = c.pick(*"abcde")
     glued = "-".join([letter] * 11 + [f"{letter}1"])

@@ -80,7 +80,8 @@ class OpenAlignment(Barriers):
                 task = self.settings.task(self.settings.sources + which)
                 inputs = ", ".join(map(str, arrived))
                 return (
-                    f"the job stands still: {task} has had a barrier by input {inputs}, and neither reads nor copies."
+                    f"the job stands still: {task} has had a barrier by input {inputs}, does not copy its state, and "
+                    "finds nothing more in the inputs that it reads."
                 )
         return "the job stands still, and nothing is read any more."
 

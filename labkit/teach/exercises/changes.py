@@ -276,7 +276,7 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
             yield start._replace(consumer=consumer, furthest=len(words))
         return
     if "near" in parts:
-        for furthest in range(len(words) + 1):
+        for furthest in parts.get("after", range(len(words) + 1)):
             for near in _near(batch(model.settings, furthest)):
                 yield start._replace(consumer=Consumer(near, is_up=True), furthest=furthest)
         return
@@ -356,10 +356,14 @@ def many_rows(number: int) -> dict[str, object]:
     return {"input": "-".join(words), "tables": [rows, [*rows[:late], [words[late], 2], *rows[late + 1 :]]]}
 
 
+BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", ": ")
+"""Texts that an answer may put between a word and its count, or between two rows."""
+
+
 def glued_rows(one: str, other: str) -> dict[str, object]:
     """Return the parts of states in which the text of a single row is that of two rows, one after the other."""
-    marks = [(mark, between) for mark in (":", "=", "-", " ", ",") for between in ("", ",", " ", ";", "\n")]
-    tables = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
+    marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
+    tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
     return {"input": f"{one}-{other}-{other}", "tables": [[[one, 1], [other, 2]], *tables]}
 
 

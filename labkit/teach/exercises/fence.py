@@ -193,6 +193,26 @@ def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]
     yield 2, even + 1, 2, (even, even + 1)
 
 
+MOST = 9 * 10**18
+"""The largest offset and generation, as the task says."""
+MULTIPLES = (
+    *(MOST, 10**18, 2**62, 2**31 * (2**31 - 1), 2**32 * (2**30 + 1), 65_521 * 65_537 * 10**9, 999_999 * 10**12),
+    *(720_720 * 97 * 101 * 103 * 107 * 109 * 113, 255 * 257 * 8_191 * 10**9, 10_007 * 99_991 * 998_244_353),
+    *(1_000_003 * (10**9 + 7) * 8_999, (10**9 + 9) * 86_400 * 365, 2**53, 2**48, 2**32, 2**31, 65_536, 10_000, 1_000),
+)
+"""Numbers that are multiples of many others, so that remainders begin anew at them, and some have a digit more."""
+
+
+def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Yield requests that an answer gets wrong which divides, cuts, caps or rounds generations or offsets."""
+    for number in MULTIPLES:
+        yield number - 1, 5, number, (5,)
+        yield number, 5, number - 1, (5,)
+        yield 1, 5, number, (4, 5)
+        yield number, number, number, (number - 2, number - 1, number)
+        yield 1, 5, 1, (4, 5, number - 1, number)
+
+
 JUDGES = {
     "09c-fence": by(
         judge_admit,
@@ -201,5 +221,6 @@ JUDGES = {
         variant("a topic of many years", requests=OLD),
         variant("a group of many generations", requests=tuple(alike_as_floats(2**53))),
         variant("numbers far apart, and long requests", requests=(*LARGE, long_request(0, 0), long_request(5, 700))),
+        variant("numbers of up to 19 digits", requests=tuple(where_remainders_begin_anew())),
     )
 }

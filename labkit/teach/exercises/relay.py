@@ -5,12 +5,12 @@ each as often as the variant allows. `labkit.core.judge` finds messages that are
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker, Unusable, distinct, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
 from labkit.teach.exercises.sinks import NUMBERS_ALIKE, PAIRS_ALIKE
@@ -55,39 +55,52 @@ class Wrong(Exception):
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
 
-    If `variant` has `held`, the positions of rows that the broker has refused, check only the next step.
-
     `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
     `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
-    number of messages in a row that a broker refuses while it is down.
+    number of messages in a row that a broker refuses while it is down. With `held`, the positions of rows that the
+    broker has refused, check only the next step. With `outboxes`, each of these has the rows of runs of its own, in
+    which the broker refuses every message, or none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
-    rows = [(int(number), str(order)) for number, order in parameters["rows"]]
-    begin = Run(
-        parameters.get("first", len(rows)),
-        crashes=parameters.get("crashes", 0),
-        refusals=parameters.get("outage", 0) or parameters.get("refusals", 0),
-        is_down="outage" in parameters,
-    )
-    if "held" in parameters:
-        begin = begin._replace(refused=tuple(parameters["held"]))
-    todo = deque([begin])  # in the order of steps, so that a learner sees a shortest run
-    seen = {_key(begin)}
+    states = 0
     try:
-        while todo:
-            run = todo.popleft()
-            for after in _next(ask, rows, run):
-                if "held" in parameters:
-                    break
-                if _key(after) not in seen:
-                    seen.add(_key(after))
-                    todo.append(after)
+        for rows in parameters.get("outboxes", ()):
+            states += _search(ask, rows, {"outage": len(rows)}, until=len(rows) + 1)
+            states += _search(ask, rows, {}, until=2 * len(rows))
+        if "rows" in parameters:
+            states += _search(ask, parameters["rows"], parameters, until=1 if "held" in parameters else None)
     except Unusable as error:
         return unusable(ask.name, error)
     except Wrong as wrong:
         return wrong.finding
-    return steady(ask, f"All of {len(seen):,} states were right")
+    return steady(ask, f"All of {states:,} states were right")
+
+
+def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
+    """Perform every run of up to `until` steps, and return the number of their states.
+
+    Raises `Wrong` for a wrong step.
+    """
+    rows = [(int(number), str(order)) for number, order in outbox]
+    begin = Run(
+        parameters.get("first", len(rows)),
+        refused=tuple(parameters.get("held", ())),
+        crashes=parameters.get("crashes", 0),
+        refusals=parameters.get("outage", 0) or parameters.get("refusals", 0),
+        is_down="outage" in parameters,
+    )
+    todo = deque([(begin, 0)])  # in the order of steps, so that a learner sees a shortest run
+    seen = {_key(begin)}
+    while todo:
+        run, steps = todo.popleft()
+        if steps == until:
+            continue
+        for after in _next(ask, rows, run):
+            if _key(after) not in seen:
+                seen.add(_key(after))
+                todo.append((after, steps + 1))
+    return len(seen)
 
 
 def _key(run: Run) -> Run:
@@ -177,7 +190,7 @@ def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
             continue
         todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
         raise Wrong(
-            f"{reply}, although {todo}, and no earlier message of order {order} was refused.",
+            f"{reply}, although {todo}, and no earlier message of order {_named(order)} was refused.",
             "A refused message delays only its own order, so the relay waits only when nothing can be done.",
             "The relay waits although something could be published or marked.",
         )
@@ -189,18 +202,24 @@ def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
     if verdict.regression:
         number, order = rows[verdict.regression[0]]
         raise Wrong(
-            f"{reply}: in the topic, message {number} comes after a later message of order {order}.",
+            f"{reply}: in the topic, message {number} comes after a later message of order {_named(order)}.",
             "The messages of one order come in the order of rows, even if some are repeated.",
             "A message comes after a later one of the same order.",
         )
     last = run.topic[-1]
     for place in range(last):
         if rows[place][1] == rows[last][1] and place not in run.topic:
+            number, order = rows[place]
             raise Wrong(
-                f"{reply}, but message {rows[place][0]} of order {rows[place][1]} comes first and is not in the topic.",
+                f"{reply}, but message {number} of order {_named(order)} comes first and is not in the topic.",
                 "The messages of one order come in the order of rows.",
                 "A message is published before an earlier one of the same order.",
             )
+
+
+def _named(order: str) -> str:
+    """Return the name of an order for a message, in quotes if blanks at its ends would be overlooked."""
+    return distinct(order) if order == order.strip() else shown(order)
 
 
 def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
@@ -219,6 +238,12 @@ def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
     return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))
 
 
+def orders_alike(groups: Iterable[Sequence[str]], first: int) -> Iterator[tuple[Row, ...]]:
+    """Yield an outbox for each group of names of orders that are alike, with one row for each; ids are from `first`."""
+    for orders in groups:
+        yield tuple(enumerate(orders, first))
+
+
 JUDGES = {
     "09d-relay": by(
         judge_relay,
@@ -232,6 +257,7 @@ JUDGES = {
             rows=tuple((place, f"order {place}") for place in range(1, 120)),
             held=tuple(range(118)),
         ),
+        variant("the id 0", rows=((0, "A"), (1, "B"), (2, "A")), crashes=1),
         variant("ids that do not grow", rows=((7, "A"), (3, "A"), (5, "B")), first=1, crashes=1),
     )
 }
