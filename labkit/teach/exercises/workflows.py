@@ -219,15 +219,7 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     The words of `probe` should be small letters alone: these are the same after most changes of a text.
     """
     key = _first_key(ask, probe, keys)
-    run, name, number = probe
-    renamed = _first_key(ask, probe._replace(name=name[::-1]), keys)
-    if renamed != key and name not in key:
-        raise Wrong(
-            f"The key of step {number} of {shown(run)} is {shown(key)} if its name is {shown(name)}, and "
-            f"{shown(renamed)} if it is {shown(name[::-1])}.",
-            "A hash is of run and number alone: with the name, other steps may give the same text before it is hashed.",
-            "The key is a hash, or another code, of more than run and number.",
-        )
+    run, _, number = probe
     steps = [*joined_as(key, probe), *joined(run, number), *padded(run), *runs_alike(probe), *numbers_alike(probe)]
     for step in ask.announced(steps, _question):
         _first_key(ask, step, keys)

@@ -1,5 +1,5 @@
 # misconception: nobody writes the character | into a name
-# says: The key of step 1040 of 'order' is 'bc64721b85680a5e4b60d1cf878e840e' if its nam
+# says: answered ['send', '5ba6fa1065ae
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: nobody writes the character $ into a name
-# says: The key of step 1040 of 'order' is 'f89d64b11c8606968cd784cdaa824e15' if its nam
+# says: answered ['send', 'ca30f65fbeed
 import hashlib
 
 

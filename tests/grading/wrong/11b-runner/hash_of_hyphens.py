@@ -1,5 +1,5 @@
 # misconception: a hash of run, name and number keeps them apart
-# says: The key of step 1040 of 'order' is '4cac395b04cd540ac657cc847ad6a818b103fcc338da
+# says: answered ['send', '42a608a1a71a
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: with a label before each part no two texts are equal
-# says: The key of step 1040 of 'order' is 'a6769eef13d57aadeb5529a888fcacf4' if its nam
+# says: answered ['send', 'd3101e49b478
 import hashlib
 
 

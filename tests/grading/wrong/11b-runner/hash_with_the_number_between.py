@@ -1,5 +1,5 @@
 # misconception: a number in the middle keeps run and name apart
-# says: The key of step 1040 of 'order' is '7a3f323d97806b3613aa25103599eaeb3e72a2c03f3b
+# says: answered ['send', '940082439dec
 import hashlib
 
 
