@@ -380,6 +380,15 @@ def _damaged(c: Chance) -> Iterator[Variant]:
         exchanged = (("exchanged", size * c.randrange(4) + c.randrange(size - 1)),)
         damage = ((), *alone, *edges, *hidden, *many, emptied, whole, *copies, ends, exchanged)
         yield v(f"ranges of {size}", orders=numbers, size=size, damage=damage)
+    large = tuple(sorted(c.randrange(2**53, 2**62) for _ in range(3)))
+    small = tuple(c.sample(range(1, 40), 8))
+    slight = [((kind, c.choice(small)),) for kind in ("blank", "glued", "minus", "far")]
+    yield v(
+        "slight changes and large numbers",
+        orders=tuple(sorted(small)) + large,
+        size=c.pick(3, 7),
+        damage=(*slight, (("lost", large[0]), ("item", large[2])), tuple(("twice", number) for number in large)),
+    )
     size = c.pick(6, 12)
     first, far = c.randrange(2), c.randrange(5, 9) * size
     orders = (first, first + 2, size + 1, size + 2, far, far + 3, 3 * far)
@@ -1021,6 +1030,8 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("hours between two crashes", cases=[(cost := c.pick(0.2, 0.7, 3), 3_600 * (hours := c.randrange(2, 30)))]),
         v("minutes between two crashes", cases=[(cost, 60 * hours)]),
         v("seconds between two crashes", cases=[(cost / 1_000, hours)]),
+        v("crashes soon after each other", cases=[(c.pick(1, 2), 10), (c.pick(3, 4), 30)]),
+        v("rare crashes", cases=[(c.randrange(3_000, 4_000), c.randrange(25, 60) * 86_400)]),
         v("dear commits", cases=[(c.randrange(20, 90), 86_400), (c.randrange(210, 290), 86_400)]),
         v("moments and months", cases=[(0.000_01, c.pick(0.4, 0.6)), (0.002, 800), (300, c.randrange(10**6, 10**7))]),
     ],

@@ -143,7 +143,7 @@ JUDGES = {
         _jobs("best_interval", _wrong_best),
         variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
         variant("a crash an hour", cases=((2, 3_600),)),
-        variant("a crash every ten seconds", cases=((0.01, 10),)),
-        variant("very short and very long", cases=((0.000_01, 0.5), (0.002, 800), (300, 2_600_000))),
+        variant("a crash every ten seconds", cases=((0.01, 10), (1, 10))),
+        variant("very short and very long", cases=((0.000_01, 0.5), (0.002, 800), (3_600, 2_600_000))),
     ),
 }

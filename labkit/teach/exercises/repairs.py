@@ -35,8 +35,10 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
     """Return the rows of a damaged table, not in order: the last row of the source comes first.
 
     Each change is a kind and the number of an order: `lost`, `twice`, `item` (a wrong one), `more` and `less` (the
-    amount is wrong by 1), `exchanged` (with item and amount of the next order, which has those of this one), or `ghost`
-    and `early ghost` (a row that the source lacks, at the end of the list or at its beginning).
+    amount is wrong by 1), `blank` (the item ends in one), `glued` (the item ends in the amount's first digit), `minus`
+    (the amount is negative), `far` (the number is larger by 2 to the 32nd power), `exchanged` (with item and amount of
+    the next order, which has those of this one), or `ghost` and `early ghost` (a row that the source lacks, at the end
+    of the list or at its beginning).
     """
     rows = list(reversed(source))
     for kind, number in changes:
@@ -55,8 +57,16 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
         place = rows.index(row)
         _, item, amount = rows.pop(place)
         if kind != "lost":
-            new = {"item": ("none", amount), "more": (item, amount + 1), "less": (item, amount - 1)}[kind]
-            rows.insert(place, (number, *new))
+            changed: dict[str, Row] = {
+                "item": (number, "none", amount),
+                "more": (number, item, amount + 1),
+                "less": (number, item, amount - 1),
+                "blank": (number, f"{item} ", amount),
+                "glued": (number, f"{item}{str(amount)[0]}", int(str(amount)[1:])),
+                "minus": (number, item, -amount),
+                "far": (number + 2**32, item, amount),
+            }
+            rows.insert(place, changed[kind])
     return rows
 
 
@@ -173,6 +183,15 @@ JUDGES = {
                 (("lost", 11), ("lost", 30)),
                 (("lost", 47),),
                 (("lost", 3), ("twice", 47)),
+            ),
+        ),
+        variant(
+            "changes that are easy to overlook",
+            orders=(0, 1, 2, 5, 6, 7, 9, 2**40, 10**18 + 1),
+            size=3,
+            damage=(
+                *(((kind, 5),) for kind in ("blank", "glued", "minus", "far")),
+                (("lost", 2**40), ("more", 10**18 + 1)),
             ),
         ),
         variant("no rows in the source", orders=(), size=1, damage=((), (("ghost", 4),), (("ghost", 2), ("ghost", 4)))),

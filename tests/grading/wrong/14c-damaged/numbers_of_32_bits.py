@@ -1,0 +1,13 @@
+# misconception: a number has 32 bits
+# says: 3 to 5 is damaged: order 5 is missing
+def damaged(table, source, size):
+    from collections import Counter
+
+    a, b = (Counter((number & 0xFFFFFFFF, item, amount) for number, item, amount in rows) for rows in (table, source))
+    out = []
+    for place in sorted({row[0] // size for row in (a - b) + (b - a)}):
+        if out and out[-1][1] == place * size - 1:
+            out[-1][1] += size
+        else:
+            out.append([place * size, place * size + size - 1])
+    return out
