@@ -380,14 +380,14 @@ def _damaged(c: Chance) -> Iterator[Variant]:
         exchanged = (("exchanged", size * c.randrange(4) + c.randrange(size - 1)),)
         damage = ((), *alone, *edges, *hidden, *many, emptied, whole, *copies, ends, exchanged)
         yield v(f"ranges of {size}", orders=numbers, size=size, damage=damage)
-    large = tuple(sorted(c.randrange(2**53, 2**62) for _ in range(3)))
+    huge = tuple(sorted(c.randrange(2**53, 2**62) for _ in range(3)))
     small = tuple(c.sample(range(1, 40), 8))
     slight = [((kind, c.choice(small)),) for kind in ("blank", "glued", "minus", "far")]
     yield v(
         "slight changes and large numbers",
-        orders=tuple(sorted(small)) + large,
+        orders=tuple(sorted(small)) + huge,
         size=c.pick(3, 7),
-        damage=(*slight, (("lost", large[0]), ("item", large[2])), tuple(("twice", number) for number in large)),
+        damage=(*slight, (("lost", huge[0]), ("item", huge[2])), tuple(("twice", number) for number in huge)),
     )
     size = c.pick(6, 12)
     first, far = c.randrange(2), c.randrange(5, 9) * size
