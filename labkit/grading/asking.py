@@ -142,8 +142,9 @@ class RemoteAnswer:
         for question in questions:
             if not same(_plain(self._ask(question)), _plain(replies[question])):
                 raise Unanswered(
-                    "the answer to the same question changed in another process; Python's hash(), the order of a set "
-                    "and random values change with every restart, so let no answer depend on them",
+                    "the answer to the same question changed in another process; Python's hash(), the order of a set, "
+                    "random values, and what earlier calls left in a variable change with every restart, so let no "
+                    "answer depend on them",
                     "gave another answer after a restart",
                 )
 
@@ -164,7 +165,9 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "there were two different answers to the same question; an answer must depend on its arguments only",
+                "there were two different answers to the same question: when it was called again with the same "
+                "arguments, it returned or requested something else; what it does must depend on its arguments alone, "
+                "and not on what an earlier call left in a variable",
                 "gave two different answers to the same question",
             )
 

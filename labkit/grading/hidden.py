@@ -885,7 +885,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
         each_of = [crashed]
         if axis in (OLDER, QUERY):
             pairs = QUERIES if axis == QUERY else [c.choice(QUERIES)]
-            each_of = [_one_draw(c, MANY, pair, epochs) for pair in pairs]
+            each_of = [_one_draw(c, MANY, pair, epochs, least=9 if axis == OLDER else 1) for pair in pairs]
         if axis == STOPPED:
             # A sink that looks for a cut or folded name finds no writer of this query.
             each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Shop "]}]
@@ -897,25 +897,35 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
             yield v(f"drawn rows: {axis}, {given['query'][-1]} and {given['other'][-1]}", axis=axis, **given)
 
 
-def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of one test case: random batches of two queries, `size` batches for the first query."""
-    batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
+def _one_draw(
+    c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]], least: int = 1
+) -> dict[str, Any]:
+    """Return the parameters of one test case: random batches of two queries, `size` batches for the first query.
+
+    Each of these has at least `least` rows. The first id of the second query is 0.
+    """
+    batches, others = (rows(*map(" ".join, _words(c, *each))) for each in ((size, least), (3,)))
     return {
-        "batches": moved(batches, 50 + c.randrange(50)),
+        "batches": moved(batches, 900_000_000 + c.randrange(50)),
         "query": [*epochs[0], names[0]],
-        "others": moved(others, c.randrange(20)),
+        "others": moved(others, -1),
         "other": [*epochs[1], names[1]],
     }
 
 
-def _words(c: Chance, batches: int) -> list[list[str]]:
-    """Return random words for each of `batches` batches; the first two batches each contain one word twice."""
+def _words(c: Chance, batches: int, least: int = 1) -> list[list[str]]:
+    """Return random words for each of `batches` batches; the first two batches each contain one word twice.
+
+    With `least` each batch has about as many words, and the words of the last one differ.
+    """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
-    words = [f"{item}:{c.randrange(1, 4)}" for item in items]
+    amounts = [0, 10**9 - c.randrange(9), *(c.randrange(1, 4) for _ in items[2:])]
+    words = [f"{item}:{amount}" for item, amount in zip(items, amounts, strict=True)]
     first, second, *others = words[:2], words[2:4], *([word] for word in words[4:])
     drawn = [[*first, first[0]], [*second, second[0]], *others][:batches]
-    return [*drawn[:-1], words[:10]] if batches == MANY else drawn
+    drawn = [each * max(1, least // len(each)) for each in drawn]
+    return [*drawn[:-1], words[:10]] if least > 1 else drawn
 
 
 _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] = {

@@ -61,7 +61,9 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
-PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup\t:3"), 100)
+LONG_ITEM = f"{'cup-' * 49}cup\t"
+"""An item of as many characters as the task allows; it ends in a tab."""
+PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:0 pen:2", f":1 {LONG_ITEM}:3"), 100)
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
 """The rows of the second query, with smaller numbers than those of the first.
 
@@ -85,21 +87,24 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names that a sink confuses with `name` if it shortens, hashes or normalises names of queries.
 
     Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
-    `blanks` is true, a blank or an accent as a separate Unicode character. Two differ only after 60 letters. Others
-    come in pairs whose hash digests begin alike, so that a sink that cuts digests short confuses them;
-    `SAME_DIGESTS[digested]` lists these pairs.
+    `blanks` is true, a blank or an accent as a separate Unicode character. Two differ only after 60 letters. One begins
+    with a digit, which a sink confuses with the end of a batch's number. Others come in pairs whose hash digests begin
+    alike, so that a sink that cuts digests short confuses them; `SAME_DIGESTS[digested]` lists these pairs.
     """
-    names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
-    names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}", f"{name}-e\u0301"] if blanks else [])]
+    names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
+    names += [
+        f"{name[1]}{name[0]}{name[2:]}",
+        *([f"{name} ", f" {name}", f"{name}-e\u0301", f"{name}-\xe9"] if blanks else []),
+    ]
     names += [f"{name}-{'-'.join([name] * 3)}-{number}" for number in (1, 2)]
     return [*names, *(f"{digested}-{number}" for number in SAME_DIGESTS[digested])]
 
 
 MANY = 12
 """A number of batches large enough for batch numbers of one and two digits."""
-ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "nai\u0308ve\t")
-"""Items that a sink easily mishandles: both kinds of quotes, a number as text, and one that ends in a tab and has a
-letter composed of two characters.
+ITEMS = ("", f"{'Pen-' * 50}", 'O\'Brien-"L"', "7", "\u4e2d-nai\u0308ve\t")
+"""Items that a sink easily mishandles: an empty and a long one, quotes of both kinds, a number as text, and one that
+ends in a tab and has a letter composed of two characters.
 """
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]

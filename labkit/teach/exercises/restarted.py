@@ -57,8 +57,8 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
             call = f"{answer.name}({', '.join(map(shown, arguments))})" if kind == "call" else answer.name
             what = f"answered {shown(before)}, and {shown(after[0])} after a restart"
             return (
-                f"{call} {what}: Python's hash() and the order of a set change with every restart, as does "
-                "whatever a cell draws at random. An answer must depend on its arguments alone."
+                f"{call} {what}: Python's hash() and the order of a set change with every restart, as does whatever a "
+                "cell draws at random or keeps of earlier calls. An answer must depend on its arguments alone."
             )
     return ""
 

@@ -7,13 +7,13 @@ middle of writing a file, or after the sink has returned.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from labkit.core.judge import Guarantee, Verdict
 from labkit.core.words import sentence
-from labkit.teach.exercises.asking import Asker, Unusable
+from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
 from labkit.teach.exercises.own_sink.trials import (
@@ -147,7 +147,11 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Run queries with similar names that each write a batch 0 and repeat it; the first also writes `LATER_BATCHES`."""
+    """Run queries with similar names that each write a batch 0 and repeat it.
+
+    The first also writes `LATER_BATCHES`. The one whose name is the first one's after a 0 writes batch 1, which a sink
+    that puts the batch before the name confuses with batch 10 of the first.
+    """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
         [*([100 - number] if has_epoch else []), name] for number, name in enumerate(bench.alike)
@@ -161,10 +165,11 @@ def _names_alike(bench: Bench) -> TrialResult:
                 begun.run(query, batches)
             begun.restart()
         due = [batch for batches in one_each for batch in batches]
-        for number in LATER_BATCHES:
+        glued = [(query, 1) for query in queries if query[-1] == f"0{bench.alike[0]}"]
+        for query, number in (*((queries[0], number) for number in LATER_BATCHES), *glued):
             due.append([{"id": 2_000 + number, "item": "pen", "amount": 1}])
             for _ in range(2):
-                begun.deliver([*queries[0], number, [*due[-1]]], number, None)
+                begun.deliver([*query, number, [*due[-1]]], number, None)
                 begun.restart()
         return conclude(begun, due, "queries with names alike, each with a batch 0, and then each once more")
 
@@ -181,16 +186,33 @@ def wrong_in_the_end(tried: TrialResult) -> str:
     verdict = tried.verdict
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
         return tried.story.wrong_reply
-    lost_and_more = f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
+    lost_and_more = f"{verdict.guarantee}: {_in_words(verdict, tried.due, _altered(tried))}"
     return "; ".join(filter(None, [lost_and_more, tried.story.wrong_reply]))
 
 
-def _in_words(verdict: Verdict, due: Batches) -> str:
+def _altered(tried: TrialResult) -> str:
+    """Return a sentence on the first row in the store whose item or amount the sink has changed; empty if none."""
+    sent = {row["id"]: row for batch in tried.due for row in batch}
+    for row in tried.story.samples[-1].seen:
+        if row.id not in sent:
+            continue
+        item, amount = str(sent[row.id]["item"]), sent[row.id]["amount"]
+        if row.key is not None and row.key != item:
+            equal = takewhile(lambda pair: pair[0] == pair[1], zip(row.key, item, strict=False))
+            same = max(0, len(list(equal)) - 20)  # a long item differs at its end, perhaps
+            after = f", after {same} characters that are the same" if same else ""
+            return f"row {row.id} has the item {shown(row.key[same:])} instead of {shown(item[same:])}{after}"
+        if row.amount != amount:
+            return f"row {row.id} has the amount {row.amount} instead of {amount}"
+    return ""
+
+
+def _in_words(verdict: Verdict, due: Batches, altered: str) -> str:
     rows = sum(map(len, due))
     counted = ((verdict.lost, f"of {rows} rows got lost"), (verdict.duplicate, f"of {rows} rows got duplicated"))
     faults = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
     if verdict.unexpected:
-        faults.append("there are rows that the sink never received")
+        faults.append(altered or "there are rows that the sink never received")
     return "; ".join(faults) or verdict.because
 
 

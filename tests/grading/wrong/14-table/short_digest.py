@@ -1,5 +1,5 @@
 # misconception: four hexadecimal digits of a digest tell names apart
-# says: rows got lost, the first is number 988
+# says: 1 of 23 rows got lost, the first is number 986
 import hashlib
 
 

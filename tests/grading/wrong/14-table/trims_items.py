@@ -1,5 +1,5 @@
 # misconception: blanks at the ends of a text mean nothing
-# says: 1 of 7 rows got lost, the first is number 107; there are rows that the sink never received
+# says: -cup' instead of '
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id INT PRIMARY KEY, item TEXT, amount INT)")
     db.execute("BEGIN")

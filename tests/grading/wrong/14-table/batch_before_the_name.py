@@ -1,0 +1,12 @@
+# misconception: a batch and a name one after the other are one name
+# says: the first is number 2001
+def write_batch(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    db.execute("BEGIN")
+    mark = [f"{batch}{query}", 0]
+    if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", mark):
+        for row in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+        db.execute("INSERT INTO marks VALUES (?, ?)", mark)
+    db.execute("COMMIT")
