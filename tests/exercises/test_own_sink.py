@@ -129,6 +129,24 @@ def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
 
 
 @pytest.mark.slow
+def test_a_file_may_have_a_long_name_in_front_of_that_of_the_query() -> None:
+    def write_files(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+        import json
+
+        name = f"batch-{batch:020d}-of-{query}.jsonl"
+        names = json.loads(folder.read("manifest.json")) if "manifest.json" in folder.names() else []
+        if name not in names:
+            folder.write(name, "\n".join(map(json.dumps, rows)))
+            folder.write("m.part", json.dumps([*names, name]))
+            folder.rename("m.part", "manifest.json")
+
+    exercise, answer = find("14b-folder"), InNotebook("write_files", {"write_files": write_files})
+    for variant in (*exercise.public, *variants(exercise.name, 3)):
+        found = exercise.judge(answer, variant)
+        assert found.passed, (variant.name, found.message)
+
+
+@pytest.mark.slow
 def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
     def write_files(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
         import json

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-LONGEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+LONGEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 READING = ("names", "read")
 """The requests that change no file."""
 MOST_ROWS = 1000
@@ -200,7 +200,7 @@ def named(name: object) -> str:
     """
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
-            "a file name has up to 100 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
+            "a file name has up to 200 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
         )
     return name
 
