@@ -36,9 +36,8 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
 
     Each change is a kind and the number of an order: `lost`, `twice`, `item` (a wrong one), `more` and `less` (the
     amount is wrong by 1), `blank` (the item ends in one), `glued` (the item ends in the amount's first digit), `minus`
-    (the amount is negative), `far` (the number is larger by 2 to the 32nd power), `exchanged` (with item and amount of
-    the next order, which has those of this one), or `ghost` and `early ghost` (a row that the source lacks, at the end
-    of the list or at its beginning).
+    (the amount is negative), `exchanged` (with item and amount of the next order, which has those of this one), or
+    `ghost` and `early ghost` (a row that the source lacks, at the end of the list or at its beginning).
     """
     rows = list(reversed(source))
     for kind, number in changes:
@@ -64,7 +63,6 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
                 "blank": (number, f"{item} ", amount),
                 "glued": (number, f"{item}{str(amount)[0]}", int(str(amount)[1:])),
                 "minus": (number, item, -amount),
-                "far": (number + 2**32, item, amount),
             }
             rows.insert(place, changed[kind])
     return rows
@@ -187,12 +185,9 @@ JUDGES = {
         ),
         variant(
             "changes that are easy to overlook",
-            orders=(0, 1, 2, 5, 6, 7, 9, 2**40, 10**18 + 1),
+            orders=(0, 1, 2, 5, 6, 7, 9, 10),
             size=3,
-            damage=(
-                *(((kind, 5),) for kind in ("blank", "glued", "minus", "far")),
-                (("lost", 2**40), ("more", 10**18 + 1)),
-            ),
+            damage=((("blank", 5),), (("glued", 6),), (("minus", 10),)),
         ),
         variant("no rows in the source", orders=(), size=1, damage=((), (("ghost", 4),), (("ghost", 2), ("ghost", 4)))),
     )

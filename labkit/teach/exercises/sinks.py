@@ -337,11 +337,12 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]
     yield decided, [{"batch": decided, "handles": last}], [*few, f"q0-b{decided + 1}-p0-i1"]
-    batches = range(decided - tasks, decided)
-    old: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in batches]
-    votes = [*old, {"batch": decided, "handles": [few[0]]}]
-    open_ = [old[place]["handles"][0] for place in (0, len(old) // 2, -1)]
-    yield decided, votes, [*open_, few[0], few[1]]
+    for many in (tasks // 4, tasks):
+        batches = range(decided - many, decided)
+        old: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in batches]
+        votes = [*old, {"batch": decided, "handles": [few[0]]}]
+        open_ = [old[place]["handles"][0] for place in (0, len(old) // 2, -1)]
+        yield decided, votes, [*open_, few[0], few[1]]
     yield decided, [{"batch": decided, "handles": [few[1]]}], last
 
 

@@ -1,5 +1,5 @@
 # misconception: an amount is never negative
-# says: 3 to 5 is damaged: order 5 has another item or amount
+# says: 9 to 11 is damaged: order 10 has another item or amount
 def damaged(table, source, size):
     from collections import Counter
 

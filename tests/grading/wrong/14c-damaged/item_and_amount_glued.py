@@ -1,5 +1,5 @@
 # misconception: an item with its amount behind it is always another text
-# says: 3 to 5 is damaged: order 5 has another item or amount
+# says: 6 to 8 is damaged: order 6 has another item or amount
 def damaged(table, source, size):
     from collections import Counter
 
