@@ -284,10 +284,11 @@ def test_an_end_in_the_middle_costs_only_what_was_not_answered(
         return Finding(passed=True, message="")
 
     # A wrong reply before the end is judged as if nothing had come after it, and nobody waits for the rest.
+    patient = replace(PATIENCE, call_seconds=30, item_seconds=60)
     begun = time.monotonic()
-    item = mark(exercise(judge, Variant("v", (("wrong", 2),))), ask(doubled, together), ())
+    item = mark(exercise(judge, Variant("v", (("wrong", 2),))), ask(doubled, together, patient), ())
     assert (item.status, item.reason, item.questions) == ("wrong", "2 is wrong.", 2)
-    assert time.monotonic() - begun < PATIENCE.call_seconds
+    assert time.monotonic() - begun < patient.call_seconds
     item = mark(exercise(judge, Variant("v", (("wrong", 0),))), ask(doubled, together), ())
     assert (item.status, item.questions) == ("failed", 3)
     assert reason in item.reason
