@@ -251,8 +251,10 @@ class Recovery(NamedTuple):
     story: Story
 
 
-Recoveries = dict[tuple[int, int, bytes], Recovery]
-"""Recoveries from kills, by the number of batches, the killed batch, and the digest of the store's files.
+RecoveryKey = tuple[int, int, int, bytes]
+"""How many batches there are, which one was killed, how often the sink raised in it, and a digest of the store."""
+Recoveries = dict[RecoveryKey, Recovery]
+"""Recoveries from kills.
 
 The same sink that gets the same batch and finds the same files makes the same requests, so each recovery runs once.
 """
@@ -337,7 +339,7 @@ class Trial:
     def __init__(self, server: StoreServer, ask: Asker, kind: str, folder: Path) -> None:
         self.ask, self.kind, self.folder = ask, kind, folder
         self.story = Story()
-        self._recovers: tuple[Recoveries, tuple[int, int, bytes], Mark] | None = None
+        self._recovers: tuple[Recoveries, RecoveryKey, Mark] | None = None
         """The recoveries of other runs, the key of this run's one, and the place in its record where it begins."""
         self._server = server
         self._started: list[StoreProcess] = []
@@ -455,7 +457,7 @@ class Trial:
             if ended.how == "killed":
                 waiting.pop(0)
                 if recoveries is not None and not waiting and not self.is_behind:
-                    key = len(batches), number, self.story.states[-1]
+                    key = len(batches), number, raised, self.story.states[-1]
                     self._recovers = recoveries, key, self._mark()
                     if key in recoveries:
                         return True
