@@ -167,7 +167,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write the description and the input of a Spark job with the sink into the folder `place`; return its settings."""
+    """Return the settings to test a Spark job that writes to the sink; save its description and input in `place`."""
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(

@@ -165,9 +165,9 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "there were two different answers to the same question: when it was called again with the same "
-                "arguments, it returned or requested something else; what it does must depend on its arguments alone, "
-                "and not on what an earlier call left in a variable",
+                "there were two different answers to the same question: called again with the same arguments, the "
+                "function returned or requested something else; let it depend on its arguments alone, and not on a "
+                "variable that an earlier call changed",
                 "gave two different answers to the same question",
             )
 

@@ -870,9 +870,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield hidden test cases for a sink that the learner wrote, at least one for each axis (part with own points).
+    """Yield hidden test cases for the learner's sink, at least one for each axis, a property that is graded separately.
 
-    `epochs` are the writer epochs of the two queries, if the sink gets them.
+    Each case has two queries. `epochs` holds the writer epochs of the first and of the second one; both lists are empty
+    if the sink gets no epoch.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:

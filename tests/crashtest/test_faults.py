@@ -167,7 +167,7 @@ def test_what_could_not_be_delivered_was_not_withstood(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"only": ["eio"]}, "--only eio: this run has a fault; add --fault eio"),
+        ({"only": ["eio"]}, "--only eio: this run injects a fault; add --fault eio"),
         ({"only": ["eio at write nothing #1"], "fault": ["eio"]}, "did you mean 'eio at write "),
         ({"fault": ["eio,,fsync"]}, "--fault : unknown; "),
     ],

@@ -572,7 +572,7 @@ class Campaign:
             return self._one_further(name)
         kind = name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:
-            raise InvalidInput(f"--only {name}: this run has a fault; add --fault {kind} to inject it.")
+            raise InvalidInput(f"--only {name}: this run injects a fault; add --fault {kind}, which allows it.")
         # If several points are at the line, the first one counts.
         if point := next((each for each in self.points.values() if each.is_called(name.partition(THEN)[0])), None):
             return self._from(point, name)

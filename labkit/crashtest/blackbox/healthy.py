@@ -266,7 +266,8 @@ def _check_emptied(harness: Harness) -> None:
         harness.helpers.reset()
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
-        raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"the run without a crash ended well, but then the store was not emptied: {why}.") from None
     if left:
         raise InvalidInput(
             f"--reset: it left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
@@ -283,10 +284,10 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Without `--expected`, check that a second run without a crash leaves the same rows, and return a note on that.
+    """If the user gave no `--expected`, repeat the run without a crash and check that it leaves the same rows.
 
-    The result is a list: of one note, or empty with `--expected`. `values` are the rows of the first run. Raises
-    `InvalidInput` if the rows differ, because then nobody knows which are right.
+    Returns a list with a note about this check; with `--expected` it returns []. `values` are the rows of the first
+    run. Raises `InvalidInput` if the rows differ, because then nobody knows which are right.
     """
     if expected is not None:
         return []

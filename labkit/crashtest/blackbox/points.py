@@ -143,8 +143,8 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
     Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
-    with a row per line: at the end of a row, and within the last row. If the write began at another position of the
-    file, a page border could lie there.
+    with a row per line: at the end of a row, and within the last row. Linux may end a write there, too, if the write
+    began at another position of the file, because a border could then lie there.
     """
     pages = borders(call)
     places = {}
@@ -215,14 +215,15 @@ def choose(
     `effects` are the run's system calls with durable effects, and `shown` the names of those that changed the reader's
     rows. A point has one of four kinds:
 
-    0. just after such a call, or another of its family (the same name but for numbers), and the command's end;
+    0. just after a call in `shown`, or after one whose name differs from it in numbers only (of its family); also the
+       end of the command;
     1. before a call that can make rows visible at once, such as a rename;
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
     Of the points of one kind and family, the last has rank 0, the first rank 1, the second rank 2; the others follow
-    at random. The points with the smallest sums of kind and rank are chosen, those of rarer families first if sums are
-    equal. Points at files in `last`, a set of masked paths, come after all others.
+    at random. The points with the smallest sums of kind and rank are chosen; if sums are equal, points of rarer
+    families come first. Points at files in `last`, a set of masked paths, come after all others.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))

@@ -187,7 +187,11 @@ def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
 
 
 def _longest(word: str) -> Iterator[_Case]:
-    """Yield tables of `MOST_ROWS` rows, and messages about rows at its ends, in the middle, and about a missing one."""
+    """Yield tables of the largest size, `MOST_ROWS` rows, each with a message that changes it.
+
+    The messages are about the first, a middle and the last row, and about a row that is not there. The rows' words are
+    `word` with a number behind it.
+    """
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
     for kind, place in product((Kind.RETRACT, Kind.UPSERT, Kind.DELETE), (0, 1, last // 2, last - 1, last)):

@@ -52,9 +52,10 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
-    """Yield pairs of a store and a job; the first store meets every demand.
+    """Yield pairs of a store and a job whose times come from the variant.
 
-    The job has the times in the variant. The stores' time limits are just below, just above or far from its needs.
+    The store of the first pair meets every demand. Each other store has a time limit that is just below, just above or
+    far from what the job needs.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]

@@ -267,7 +267,10 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield the same step of runs that are equal if a key cuts, cleans, simplifies or only counts a run's name."""
+    """Yield copies of a step in runs with other names, which a wrong key confuses.
+
+    The names are equal for a key that cuts them, removes or replaces characters, or uses only their length.
+    """
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
     for text in BETWEEN + RARELY_BETWEEN:

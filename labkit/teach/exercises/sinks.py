@@ -413,7 +413,7 @@ def judge_jump(answer: Answer, variant: Variant) -> Finding:
 
 
 class Sights(NamedTuple):
-    """What a reader saw, and whether nothing jumps back in it."""
+    """The rows that a reader saw one after the other, and whether no word's count ever became smaller."""
 
     seen: list[Plain]
     """The rows in their order; each is a word and a count."""
