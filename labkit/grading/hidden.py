@@ -13,10 +13,9 @@ from random import Random
 from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
-from labkit.teach.exercises.alike import WORDS as WORDS_ALIKE
-from labkit.teach.exercises.alike import counts_apart
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
 from labkit.teach.exercises.changes import WITHOUT_HYPHEN, glued_rows, large_counts, many_rows, pair_alike, words_alike
+from labkit.teach.exercises.confused import COMPOSED, PAIRS_ALIKE, WORDS_ALIKE, counts_apart
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
 from labkit.teach.exercises.fence import LARGE, alike_as_floats, long_request, where_remainders_begin_anew
@@ -36,7 +35,7 @@ from labkit.teach.exercises.releases import (
     with_every_sink,
 )
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
-from labkit.teach.exercises.sinks import COMPOSED, CONFUSED_WORDS, PAIRS_ALIKE
+from labkit.teach.exercises.sinks import CONFUSED_WORDS
 from labkit.teach.exercises.snapshots import LIMIT, crowd, exchanged
 
 T = TypeVar("T")

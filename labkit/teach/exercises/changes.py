@@ -19,12 +19,11 @@ from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import make
-from labkit.teach.exercises.alike import LONGEST_WORD, MOST_ROWS, counts_apart
 from labkit.teach.exercises.asking import SHOWN, Asker, Unusable, shown
+from labkit.teach.exercises.confused import COMPOSED, LONGEST_WORD, MOST_ROWS, PAIRS_ALIKE, counts_apart
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch, trace_to
 from labkit.teach.exercises.searching import MAX_STATES, Cases
-from labkit.teach.exercises.sinks import COMPOSED, PAIRS_ALIKE
 
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
 from labkit.teach.exercises.asking import Asker, a_list
+from labkit.teach.exercises.confused import PAIRS_ALIKE
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import Cases
-from labkit.teach.exercises.sinks import PAIRS_ALIKE
 from labkit.teach.study import replay
 
 Entry = tuple[str, str]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.teach.exercises.asking import Asker, Unusable, distinct, shown
+from labkit.teach.exercises.confused import NUMBERS_ALIKE, PAIRS_ALIKE
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
-from labkit.teach.exercises.sinks import NUMBERS_ALIKE, PAIRS_ALIKE
 
 Row = tuple[int, str]
 """The id of a message, and the name of its order."""

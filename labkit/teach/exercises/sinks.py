@@ -28,7 +28,7 @@ from labkit.sim.models.pipeline.state import State, VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
 from labkit.teach.exercises.closing import Run
-from labkit.teach.exercises.confused import SAME_DIGITS, numbers_alike, texts_alike
+from labkit.teach.exercises.confused import COMPOSED, SAME_DIGITS, numbers_alike, texts_alike
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
@@ -488,8 +488,6 @@ MANY_ROWS = Cases("steady", _many_rows, _wrong_sights, "It is right about {} rea
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
 SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
 A, B = "hello" * 14 + "s", "hello" * 14 + "t"
-COMPOSED = ("caf\u00e9", "cafe\u0301")
-"""Two words that look the same: the first has a letter with an accent, the second a letter followed by an accent."""
 CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
     (name, {"input": f"{first}-{first}-{second}-{second}", "between": 0, "long": 2})
     for name, first, second in (
@@ -501,16 +499,6 @@ CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
     )
 )
 """Names of cases and pairs of different words in them, which a rule confuses that cuts, hashes or simplifies a word."""
-_TWO_LONG = "word" * 70
-PAIRS_ALIKE = (
-    COMPOSED,
-    *(("listen", "silent"), ("plumless", "buckeroo"), ("\u65e5\u672c", "\u4e2d\u56fd"), ("order", "Order")),
-    *(("order-1", "order 1"), ("order-123-x", "order-456-x"), ("order", "order "), ("7", "07")),
-    *((f"{_TWO_LONG}s", f"{_TWO_LONG}t"), (f"a{_TWO_LONG}", f"b{_TWO_LONG}")),
-)
-"""Pairs of different words, which an answer confuses that cuts, strips, hashes or simplifies a word."""
-NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**60, 2**60 + 1)
-"""Different numbers, some of which are equal in 16 or 32 bits, as floating-point numbers, rounded, or as remainders."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
