@@ -222,7 +222,7 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 def _make_archive(java: Java, tell: Tell) -> None:
     """Make a class-data archive if there is none, because each of the many starts of Spark then takes half the time."""
     if fast_start().archive and find_archive(java) is None:
-        tell("run", f"making a class-data archive for faster starts of Spark, about {SECONDS} s once on this machine")
+        tell("run", f"making a class-data archive, once, so that Spark starts faster: {SECONDS} s on a quiet machine")
         with suppress(ServiceUnavailable):  # everything works without one
             make_archive()
 

@@ -15,7 +15,7 @@ from labkit.core.records import History
 from labkit.crashtest.blackbox.campaign import pipeline_campaign
 from labkit.crashtest.blackbox.copies import how_many
 from labkit.crashtest.blackbox.effects import Effect, Namer
-from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.points import QUICK_SINK, Point, choose
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import PipelineRun
 from labkit.crashtest.blackbox.story import ALONE, lines, text
@@ -149,6 +149,14 @@ def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
     place = tmp_path / "checkpoint"
     pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=place, folder=tmp_path, rows=generate(2))
     assert pipeline.unfinished(log, at) == left
+
+
+def test_a_quick_test_kills_where_a_file_is_empty(tmp_path: Path) -> None:
+    """A position file that is overwritten in place is empty between the two calls."""
+    overwritten = ("truncate position", "write position", "write log")
+    log = effects(tmp_path, *(*ENGINE, *overwritten, *COMMIT) * 3, "exit")
+    chosen = [point.name for point in choose(log, {"write log #3"}, QUICK_SINK.points)]
+    assert "write position #3" in chosen
 
 
 def test_messages_to_a_server_do_not_say_whether_a_batch_is_unfinished(tmp_path: Path) -> None:

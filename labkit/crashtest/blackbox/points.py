@@ -217,7 +217,7 @@ def choose(
 
     0. just after a call in `shown`, or after one whose name differs from it in numbers only (of its family); also the
        end of the command;
-    1. before a call that can make rows visible at once, such as a rename;
+    1. before a call that can make rows visible at once, such as a rename, and just after one that emptied a file;
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
@@ -264,12 +264,16 @@ class _Importance:
         self._last = last
         self._follows_change: set[str] = set()
         """The names of the crash points just before which an effect changed the reader's rows."""
-        changed = False
+        self._finds_empty: set[str] = set()
+        """The names of the crash points just before which an effect emptied a file that is not written again yet."""
+        changed = emptied = False
         for each in self._effects.values():
             if each.kind is not CallKind.SYNC and each.where not in last:
                 if changed:
                     self._follows_change.add(each.name)
-                changed = False
+                if emptied:
+                    self._finds_empty.add(each.name)
+                changed, emptied = False, each.kind is CallKind.TRUNCATE
             changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
@@ -278,7 +282,7 @@ class _Importance:
         kind = self._effects[point.effect].kind
         if point.cut:
             return 2
-        if kind in _DECIDING or kind is CallKind.SEND:
+        if kind in _DECIDING or kind is CallKind.SEND or point.name in self._finds_empty:
             return 1
         return 3 if kind is CallKind.SYNC else 2
 
