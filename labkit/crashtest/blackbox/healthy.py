@@ -32,10 +32,10 @@ HELD_SECONDS = 4.0
 This is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program takes
 longer, and it would wait in every run.
 """
-ASLEEP, ASLEEP_SECONDS = 3.0, 0.2
+ASLEEP, ASLEEP_SECONDS = 3.0, 0.5
 """A reader that sleeps `ASLEEP` times as long as a usual reading, at least `ASLEEP_SECONDS`, waits for a lock.
 
-SQLite sleeps between two attempts. A reader that waits for a server does not sleep but waits at its connection.
+A reader that asks a server sleeps, too, and longer on a busy machine, so less than half a second shows no lock.
 """
 MOST_SKIPPED = 16
 """The maximum number of effects of one family that are passed without a reading after the reader gave no answer.
