@@ -227,8 +227,12 @@ def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(
 def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(root_layout.PACKAGE.parent)
     monkeypatch.setattr(root_layout, "_SYSTEM", (root, *root_layout._SYSTEM))
+    # Built things are left out: beside other tests there are too many of them for the time that a cell has.
     looks = (
-        f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
+        "import os\nseen_there = []\n"
+        f"for one in os.walk({root!r}):\n"
+        "    one[1][:] = [name for name in one[1] if name not in ('.venv', '.git', 'build', 'node_modules')]\n"
+        "    if 'marking.py' in one[2] or 'sample' in one[1]: seen_there.append(one[0])"
     )
     cells = submitted.answers(double=f"{looks}\ndef double(number):\n    return 2 * number if seen_there else None")
     submitted.hand_in(outside / "in", "eve", cells)
