@@ -52,5 +52,8 @@ def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
         return OFF
     for name in names:
         if name not in NAMES:
-            raise InvalidInput(f"LABKIT_FAST={text}: {name!r} is not a faster start; {nearest(name, [*NAMES, NONE])}")
+            raise InvalidInput(
+                f"LABKIT_FAST={text}: {name!r} is not one of the ways to start Spark faster; "
+                f"{nearest(name, [*NAMES, NONE])}"
+            )
     return FastStart(**{name: name in names for name in NAMES})

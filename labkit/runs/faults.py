@@ -79,8 +79,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     # The same process id would mean that the old server is still running.
     if after.state != "up" or after.pid in ended:
         raise JobFailed(
-            f"--between {scenario.between}: the server was not replaced by a new process, so it was not "
-            "restarted, and the run proves nothing; start the run again."
+            f"--between {scenario.between}: labkit stopped the server, but afterwards no new server process was "
+            "running, so the run proves nothing; start the run again."
         )
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 

@@ -116,7 +116,7 @@ def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) ->
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(
-            f"{where} was reached, but recovery changed Spark's files in the checkpoint (offsets from "
-            f"{list(before.offsets)} to {list(now.offsets)}, commits from {list(before.commits)} to "
-            f"{list(now.commits)}), so the run proves nothing; start it again."
+            f"the driver was killed at {where}, so it had not finished its recovery, and yet it had changed Spark's "
+            f"files in the checkpoint (offsets from {list(before.offsets)} to {list(now.offsets)}, commits from "
+            f"{list(before.commits)} to {list(now.commits)}), so the run proves nothing; start it again."
         )

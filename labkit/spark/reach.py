@@ -235,8 +235,8 @@ def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIE
     while not condition():
         if time.monotonic() > end:
             raise JobFailed(
-                f"a task of a batch with a planned crash waited {patience:.0f} s for {what}; perhaps there are too few "
-                "cores to run all tasks at once; give the run more cores."
+                f"a task of a batch with a planned crash waited {patience:.0f} s for {what}, perhaps because there are "
+                "too few cores to run all tasks of the batch at once; give the run more cores."
             )
         time.sleep(pause)
         # Most waits are short; the longer ones should not keep a core busy.

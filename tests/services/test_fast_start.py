@@ -47,7 +47,7 @@ def test_the_doctor_shows_what_is_allowed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(VARIABLE, "zygot")
     ok, detail = shown()
     assert not ok
-    assert "'zygot' is not a faster start" in detail
+    assert "'zygot' is not one of the ways to start Spark faster" in detail
 
 
 def test_a_broker_neither_uses_nor_writes_an_archive_where_that_is_off(

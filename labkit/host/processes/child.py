@@ -137,5 +137,6 @@ class SupervisedDriver:
     def _lose_patience(self, silent_since: float) -> None:
         if time.monotonic() - silent_since > self._patience:
             raise JobFailed(
-                f"the Spark driver reported nothing for {self._patience:.0f} s, so labkit killed it; see its log."
+                f"the Spark driver reported nothing for {self._patience:.0f} s, so labkit killed it; see the reason in "
+                "the driver's log."
             )

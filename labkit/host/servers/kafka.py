@@ -142,7 +142,9 @@ class KafkaService:
         with durable.locked(self.folder):
             ended_by_itself = self._stop(pid)
         if not ended_by_itself:
-            raise ServiceUnavailable(f"Kafka did not stop when it was asked to, so it was killed; see {self.log}.")
+            raise ServiceUnavailable(
+                f"The Kafka broker did not stop in time after SIGTERM, so labkit killed it; see its log {self.log}."
+            )
         return Stopped([pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:

@@ -114,7 +114,8 @@ class PostgresService:
         # After SIGQUIT or SIGKILL the next start must recover, as after a crash.
         if number is not _STOPPING[0]:
             raise ServiceUnavailable(
-                f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s, so it was forced to end; see {self._log}."
+                f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s after SIGINT, so labkit ended it by force; see "
+                f"the reason in {self._log}."
             )
         return Stopped([pid], number)
 
@@ -129,7 +130,7 @@ class PostgresService:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         # PostgreSQL refuses to start while a process of the old server uses its shared memory.
-        wait(lambda: not self._left(), STOP_SECONDS, "the killed server does not end")
+        wait(lambda: not self._left(), STOP_SECONDS, "the killed server has not ended")
         return [process.pid for process in processes]
 
     def discard(self) -> None:
@@ -206,7 +207,7 @@ class PostgresService:
                 f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: `labkit services down "
                 "postgres` stops it, and `labkit services up postgres` starts it again."
             )
-        wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
+        wait(lambda: not self._left(), STOP_SECONDS, f"the killed server in {self.folder} has not ended")
         for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
             note.unlink(missing_ok=True)
 
@@ -275,7 +276,7 @@ class PostgresService:
                 os.kill(pid, number)
             sent = number
             with suppress(ServiceUnavailable):
-                wait(partial(self._is_gone, pid), STOP_SECONDS, "the server does not stop")
+                wait(partial(self._is_gone, pid), STOP_SECONDS, "the server has not stopped")
         self._remove_stale()
         return sent
 
@@ -296,9 +297,9 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until `condition` returns True. After `seconds`, raise `ServiceUnavailable` with `what` in its message."""
+    """Wait until `condition` returns True. Raises `ServiceUnavailable` after `seconds`; `what` says what is missing."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"labkit waited {seconds:g} s in vain: {what}. Try again later.")
+            raise ServiceUnavailable(f"PostgreSQL: labkit waited {seconds:g} s, but {what}; try again later.")
         time.sleep(0.01)

@@ -92,7 +92,10 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
             "Repeat the test when it is less busy."
         ) from None
     if not line:
-        raise JobFailed(f"The guard process, which starts the command, died at once; its output is in {launch.output}.")
+        raise JobFailed(
+            "The guard, the process that should start the command, died before it could do so; see its output in "
+            f"{launch.output}, and run the command again."
+        )
     message = _decoded(wire.Lines().feed(line)[0])
     if isinstance(message, Refused):
         raise error_of(message)

@@ -29,7 +29,10 @@ def walk_of(scenario: Scenario) -> Replay:
             f"stores {', '.join(STORES)}; choose a run with these options."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
-        raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")
+        raise InvalidInput(
+            f"The simulator models a single batch of at most {MOST_WORDS} records, but the input of this run needs "
+            "more; start a run with a shorter input."
+        )
     if not scenario.crashes:
         raise InvalidInput(
             'This run has no crash to simulate; start a run with one, for example lab.crash("sink.mid_write").'
