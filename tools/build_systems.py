@@ -5,6 +5,7 @@ after a real crash test; engines.toml adds the configuration, the quotation, the
 """
 
 import html
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,6 +20,8 @@ PAGE = ROOT / "docs" / "reference" / "systems.md"
 STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_systems.py"
 WHO = "written by tools/build_systems.py from data/pipelines/engines"
 END = "<!-- end -->"
+NAMES = frozenset(verdicts())
+"""The pipelines that have a section on the page."""
 DISK = f": {EXTREMES[ALL_LOST]}"
 """The part of a run's title after which the files are listed that the power cut removed; it follows the system call."""
 KINDS = {
@@ -40,49 +43,44 @@ def short(*, power_cut: bool) -> str:
         where = f"`{crash(record)}`" if record.weakest else "-"
         rows.append(
             f"| [{pipeline.system}](#{pipeline.name}) | {pipeline.does} | {claim(record)} | {extent(record)} "
-            f"| {where} | {pipeline.change or '-'} |"
+            f"| {where} | {repair(pipeline) or '-'} |"
         )
     return "\n".join(rows) + "\n"
 
 
 def long() -> str:
-    """Return a section for each recorded verdict, with the promise, the results, the cause, a repair and versions."""
+    """Return a section for each recorded verdict, with the result, its cause, a repair, the promise and versions."""
     return "\n".join(section(pipeline, record) for pipeline, record in recorded())
 
 
 def section(pipeline: Pipeline, record: Verdict) -> str:
     """Return the section of one verdict."""
-    promised = "We found no promise of a delivery guarantee in its documentation"
+    promised = "We found no promise of a delivery guarantee"
     if pipeline.promise:
-        promised = f"Guarantee in the documentation: \u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
+        promised = f"\u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
     program = f"[the program](../../data/pipelines/engines/{pipeline.program.name})"
-    lines = [
-        f"### {pipeline.name}",
-        "",
-        f"{pipeline.system}: {pipeline.does}.",
-        f"- {promised}.",
-        f"- Our prediction before the first run: {pipeline.predicted or expectation(pipeline)}.",
-        f"- Result of all runs: {outcome(record, power_cut='--power-cut' in pipeline.options)}.",
-    ]
-    if record.because:
-        lines += [
-            f"- Worst single run: {html.escape(record.because.replace(', as {', ', for example {'), quote=False)}.",
-            f"- Place of the crash in that run: `{crash(record)}`.",
-        ]
+    result = outcome(record, power_cut="--power-cut" in pipeline.options)
+    lines = [f"### {pipeline.name}", "", f"**{pipeline.system}: {pipeline.does}.** {result}", ""]
+    if record.weakest:
+        lines.append(f"- **{'Crash of the worst run' if record.runs > 2 else 'Crash'}:** {place(record)}.")
     if state := disk(record):
-        lines.append(f"- Disk after this power cut: {state}.")
+        lines.append(f"- **Disk after this power cut:** {state}.")
+    lines.append(f"- **Where a crash reveals most:** {pipeline.at}.")
     if pipeline.why:
-        lines.append(f"- Explanation: {pipeline.why}.")
-    lines.append(f"- Where a crash tells most about this design: {pipeline.at}.")
+        lines.append(f"- **Explanation:** {pipeline.why}.")
     if pipeline.change:
-        lines.append(f"- What to change: {pipeline.change}.")
+        lines.append(f"- **To prevent this:** {repair(pipeline)}.")
+    lines += [
+        f"- **Documentation:** {promised}.",
+        f"- **Our prediction before the first run:** {pipeline.predicted or expectation(pipeline)}.",
+    ]
     if pipeline.report:
-        text = f"[a report for the maintainers](../../data/reports/{pipeline.report}/README.md)"
-        lines.append(f"- We wrote {text} about this pipeline or a similar one.")
+        text = f"[our report](../../data/reports/{pipeline.report}/README.md)"
+        lines.append(f"- **For the maintainers:** {text} about this pipeline or a similar one.")
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
-        f"- Versions: {versions}; labkit {record.labkit}, {record.day}.",
-        f"- Repeat: `make systems ONLY={pipeline.name}`; {program}.",
+        f"- **Versions:** {versions}; labkit {record.labkit}, {record.day}.",
+        f"- **Repeat the test:** `make systems ONLY={pipeline.name}`, which crashes {program}.",
         "",
     ]
     return "\n".join(lines)
@@ -152,15 +150,45 @@ def disk(record: Verdict) -> str:
 
 
 def outcome(record: Verdict, *, power_cut: bool = False) -> str:
-    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points was tried, in 2 runs`, and
-    what these runs were.
-    """
-    harmless = " (no crash did harm)" if claim(record) == "not refuted" else ""
-    unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
-    were = "was" if record.tried == 1 else "were"
-    tried = f"{record.tried} of {record.found} possible crash points {were} tried, in {record.runs} runs"
-    tried += f" (one without a crash{', the others with a kill or a power cut' * power_cut})"
-    return f"{claim(record).replace('none', 'no guarantee', 1)}{harmless}; {tried}{unknown}"
+    """Return the verdict, the harm of the worst run, and how many crash points were tried, as two sentences."""
+    verdict = f"The verdict is *{claim(record).replace('none', 'no guarantee', 1)}*: {harm(record)}"
+    tried = ". We tried" if record.because else ", but we tried only"
+    kinds = ": one without a crash, the others with a kill or a power cut"
+    runs = f"in {record.runs} runs{kinds if power_cut else ', one of them without a crash'}"
+    unknown = f"; {record.unknown} of these runs gave no result" if record.unknown else ""
+    return f"{verdict}{tried} {record.tried} of {record.found} possible crash points {runs}{unknown}."
+
+
+def harm(record: Verdict) -> str:
+    """Return what the worst crash did, as `after a kill 3 of 9 rows got lost, for example {"id": 6}`."""
+    if not record.because:
+        return "no crash did harm"
+    _, _, rows = record.because.partition(", because ")
+    _, _, stuck = record.because.partition(": after the crash ")
+    text = html.escape((rows or stuck).replace("row(s)", "rows").replace(", as {", ", for example {"), quote=False)
+    worst = "in the worst run, " if record.runs > 2 else ""  # the first of two runs is the one without a crash
+    return f"{worst}after a {'power cut' if lost_power(record) else 'kill'} {text}"
+
+
+def place(record: Verdict) -> str:
+    """Return at which call the worst run crashed, as ``a kill before `send <kafka> Produce #2` ``."""
+    call = crash(record).removeprefix("the power fails ").removeprefix("before ")
+    return f"a {'power cut' if lost_power(record) else 'kill'} before `{call}`"
+
+
+def lost_power(record: Verdict) -> bool:
+    """Return whether the worst crash of a record was a power cut."""
+    return record.weakest.startswith("the power fails ")
+
+
+def repair(pipeline: Pipeline) -> str:
+    """Return what to change in a pipeline, with a link to each pipeline that shows the change."""
+    return re.sub(r"\b[a-z]+_\w+\b", lambda name: linked(name[0]), pipeline.change)
+
+
+def linked(name: str) -> str:
+    """Return a Markdown link to the section of a pipeline, or the text itself if the page has no such section."""
+    return f"[{name}](#{name})" if name in NAMES else name
 
 
 def extent(record: Verdict) -> str:
