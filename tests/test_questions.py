@@ -340,7 +340,7 @@ def test_a_prediction_can_be_changed_until_the_answer_was_shown(monkeypatch):
     lab.answer("00-sample", 6)
     assert again.form.shown["closed"]
     say(CHOICE, "0")
-    assert "nothing is changed" in again.form.shown["notice"]
+    assert "can no longer change" in again.form.shown["notice"]
     assert in_file()["00-sample"]["predicted"] == ["6"]
     new_kernel(monkeypatch)
     assert asking.OpenQuestion(CHOICE).form.shown["closed"]

@@ -67,7 +67,8 @@ def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
     if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): a run has no value {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
+            f"lab.compare(): `facts` names {missing[0][:40]!r}, which one of the runs does not have; "
+            f"{nearest(missing[0][:40], list(facts_by_name))}"
             if facts_by_name
             else "lab.compare(): only simulated runs have values for `facts`; omit it, or compare only such runs."
         )

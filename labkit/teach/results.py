@@ -194,8 +194,8 @@ class Search:
         near = nearest_to(model, claim, self.exploration.unique_states)
         if near is None:
             raise InvalidInput(
-                f"No searched schedule reached {claim}, a state near it, or the end of a run; increase max_states in "
-                "lab.explore()."
+                f"The search was too short: it reached neither {claim}, nor a state near it, nor the end of a run; "
+                "increase max_states in lab.explore()."
             )
         return near
 

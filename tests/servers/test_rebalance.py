@@ -239,7 +239,7 @@ def test_a_call_that_cannot_be_gets_one_sentence(
 
 @pytest.mark.slow
 def test_a_moment_that_never_comes_is_refused_with_those_that_came():
-    message = "after never reached the moment 'charged 44'; it passed: 'polled 0', "
+    message = "after never reached the moment 'charged 44'; name one that it reached: 'polled 0', "
     with pytest.raises(InvalidInput, match=message):
         lab.rebalance(after, kill="charged 44")
 

@@ -75,9 +75,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells, with empty texts for older versions of the answer if the newest is not valid Python.
+    """Return the executed cells; if the newest version of an answer is not valid Python, blank its older versions.
 
-    Python has run the older versions, but the notebook no longer contains them.
+    The notebook no longer contains the older versions, so the grader would not find them either.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):

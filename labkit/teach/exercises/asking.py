@@ -92,8 +92,7 @@ class Asker:
 def shown(value: Plain) -> str:
     """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut.
 
-    An accent that is a character of its own is written as an escape, so that words which differ only there look
-    different.
+    Combining accents are written as escapes, so that two spellings of a word which look the same can be told apart.
     """
     try:
         text = distinct(repr(value)[: SHOWN + 1])
@@ -103,7 +102,7 @@ def shown(value: Plain) -> str:
 
 
 def distinct(text: str) -> str:
-    """Return a text in which each accent that is a character of its own is written as an escape."""
+    """Return a text with each combining accent (a Unicode character of its own) written as an escape."""
     if text.isascii() or not any(map(combining, text)):
         return text
     return "".join(f"\\u{ord(each):04x}" if combining(each) else each for each in text)

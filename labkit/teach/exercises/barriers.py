@@ -30,10 +30,10 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Ask the learner's function what a task with `inputs` inputs should do at a moment of an aligned checkpoint.
+    """Ask the learner's function what a task with `inputs` inputs should do next during an aligned checkpoint.
 
-    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the inputs that the
-    task may read, and whether it shall copy its state.
+    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the answer: which
+    inputs the task may read, and whether it must copy its state.
     """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
@@ -70,9 +70,9 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield combinations of arrived barriers and ended inputs, each with the right decision.
+    """Yield combinations of arrived barriers and ended inputs, each with the task's right decision.
 
-    The simulator `barriers`, with aligned checkpoints, makes this decision.
+    The right decisions come from the simulator `barriers` with aligned checkpoints.
     """
     model = make("barriers", {})
     assert isinstance(model, Barriers)

@@ -138,7 +138,7 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a cell's source without blank edges and trailing blanks, which differ when a notebook is saved again."""
+    """Return a cell's source without blanks around it and at the ends of its lines, which saving may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 

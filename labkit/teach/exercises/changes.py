@@ -56,10 +56,11 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield every change of a count in each changelog encoding; the count before or after it may also be missing.
+    """Yield changes of a word's count, each in every changelog encoding.
 
-    If the variant has `pairs` of counts, yield only the changes from the first count of a pair to the second. If it has
-    `groups` of words, yield for each of these words one change in each encoding.
+    If the variant has `counts`, yield for its `words` every change from one count, or from no row, to another one. If
+    it has `pairs` of counts, yield the changes from the first count of a pair to the second. If it has `groups` of
+    words, yield a few changes for each of these words.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -110,9 +111,9 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A table and a message to apply to it, with the simulator's state in which this happens.
+    """A test case: a table, a message to apply to it, and the simulator's state in which this happens.
 
-    The state is None if the pair was combined without a simulation.
+    The state is None if labkit combined table and message without a simulation.
     """
 
     table: Table
@@ -132,9 +133,9 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return each pair of table and message that occurs when a consumer applies a changelog.
+    """Return each pair of table and message that occurs when a simulated consumer applies a changelog.
 
-    All runs of the simulator `changelog` with these parameters, as JSON, are searched.
+    Searches all runs of the simulator `changelog`; `parameters` configure it, as JSON.
     """
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
@@ -148,10 +149,11 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield every combination of a small table and a message.
+    """Yield test cases, each a table and a message, that no simulation needs to reach.
 
-    `parts` has the words and counts of the rows, and as `rows` the largest number of rows. With `groups` of words or
-    `pairs` of counts, which are alike, a table has rows of one group or pair only; with `many`, it is a longest one.
+    If `parts` has `words` and `counts`, these are all combinations of a message with a table of up to `rows` rows. Its
+    `groups` list similar words and its `pairs` similar counts, which one case confronts with each other; `many` is a
+    word for cases with tables of the largest size.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -170,7 +172,7 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
-    """Yield tables of the words of a group, with or without the word of a message."""
+    """Yield messages about a word, each with a table that has rows for similar words, with and without that word."""
     for words in groups:
         table = tuple(Row(word, 1) for word in words)
         for place, word in enumerate(words):
@@ -179,7 +181,7 @@ def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
 
 
 def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
-    """Yield a table with one count of a pair, and a message that takes back the other or puts it in place."""
+    """Yield tables with one count of a pair, each with a message that retracts or upserts the pair's other count."""
     for first, second in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
         for kind in (Kind.RETRACT, Kind.UPSERT):
             yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))
@@ -235,7 +237,7 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
 
 
 def _difference(answer: list[Plain], right: list[Plain]) -> str:
-    """Return the right rows as a sentence, or, if these are too many to be shown, what is wrong with the answer."""
+    """Return a sentence with the right rows or, if these are too many, with the rows that are missing or too many."""
     if len(repr(right)) <= SHOWN:
         return f"The rows are {shown(right)}."
     there, wanted = Counter(map(json.dumps, answer)), Counter(map(json.dumps, right))
@@ -337,12 +339,18 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return the parts of states for `10b-prefix`, in which a table has a row of one word and the other was counted."""
+    """Return a description of simulator states in which the input is the word `one`, and the table counts either word.
+
+    Exercise `10b-prefix` builds its test cases from it; only a table with the row of `one` alone is right.
+    """
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 
 
 def large_counts(number: int) -> dict[str, object]:
-    """Return the parts of states with `number` words *a*, ten words *b*, and tables in which one count is wrong."""
+    """Return a description of simulator states with an input of `number` words *a* and ten words *b*.
+
+    Exercise `10b-prefix` builds its test cases from it: the right table, and tables with a wrong count or a lost row.
+    """
     counts = [(number, 10), (number + 1, 10)]
     if number < 1_000:  # a long input takes longer
         counts += [(number + more, 10) for more in (-1, 100, 256, 1_000, 2**32)]
@@ -352,7 +360,10 @@ def large_counts(number: int) -> dict[str, object]:
 
 
 def many_rows(number: int) -> dict[str, object]:
-    """Return the parts of states with `number` words, and tables in which no row, or one of the last, is wrong."""
+    """Return a description of simulator states with an input of `number` different words.
+
+    Exercise `10b-prefix` builds its test cases from it: the right table, and one with a wrong count near its end.
+    """
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
     late = number - 12
@@ -364,16 +375,19 @@ BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", 
 
 
 def glued_rows(one: str, other: str) -> dict[str, object]:
-    """Return the parts of states in which the text of a single row is that of two rows, one after the other."""
+    """Return a description of simulator states in which one row, written as text, looks like two rows.
+
+    Exercise `10b-prefix` builds its test cases from it, to reject answers that compare tables as joined text.
+    """
     marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
     tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
     return {"input": f"{one}-{other}-{other}", "tables": [[[one, 1], [other, 2]], *tables]}
 
 
 def words_alike(word: str) -> tuple[str, ...]:
-    """Return words that an answer may confuse with `word`: in other case, with a blank more, cut off, or longer.
+    """Return words that an answer may confuse with `word`.
 
-    If `word` contains a blank, there are also words without it and with two.
+    They are in upper, lower or mixed case, cut off, longer by a letter or a blank, or lack the blanks of `word`.
     """
     others = (word.capitalize(), word.title(), word.upper(), word.lower(), f"{word} ", f" {word}", f"{word}s")
     inside = (word[:-1], word[:8], word.replace(" ", ""), word.replace(" ", "  "))

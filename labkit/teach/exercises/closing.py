@@ -84,7 +84,10 @@ class Run(Overlay[Any]):
         if not state.todo:
             return free
         if state.todo[0] not in enabled:
-            raise Unusable(f"{self.ask.name} returned the step {state.todo[0]}, which is not possible at that point.")
+            raise Unusable(
+                f"{self.ask.name} returned the step {state.todo[0]}, but when its turn came, it was impossible in the "
+                "simulated system; return only steps that are possible after the ones before."
+            )
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:

@@ -1,4 +1,8 @@
-"""The exercises on a sink's demands on its store: which of `DEMANDS` a store breaks, and the first as a property."""
+"""Two exercises on what a transactional sink requires of its store.
+
+In one, learners tell which of five requirements (`DEMANDS`) a store does not meet. In the other they write the first
+requirement, that nothing is visible before the commit, as a property.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
@@ -109,7 +113,10 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with transactions of every status and with rows of these transactions and of none."""
+    """Yield simulator states with transactions of every status, in which a reader has read rows of any of them.
+
+    Some of the rows belong to no transaction. `parts` has the numbers of transactions and of rows.
+    """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]
@@ -126,10 +133,10 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 
 
 def judge_early(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `clean` on the states of the simulators that the variant lists.
+    """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
 
-    If the variant has `named`, check instead transactions whose names are nearly this one; and with `reads`, so many
-    rows and transactions.
+    The cases are states of the simulators that the variant lists. If the variant has `named`, they are transactions
+    with names similar to this one; if it has `reads`, they are tables with this number of rows and transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:
@@ -138,7 +145,10 @@ def judge_early(answer: Answer, variant: Variant) -> Finding:
 
 
 class Reads(NamedTuple):
-    """What readers have read, how each transaction stands, and whether nothing was read of an aborted one."""
+    """A test case: rows that readers have read, and the status of each transaction.
+
+    `is_kept` tells whether none of the rows belongs to an aborted transaction.
+    """
 
     read: list[Plain]
     ends: dict[str, Plain]
@@ -150,7 +160,7 @@ class Reads(NamedTuple):
 
 
 def _names_alike(variant: Variant) -> Iterator[Reads]:
-    """Yield what was read from transactions with names that are alike."""
+    """Yield test cases with transactions whose names are similar; some of them are aborted."""
     for group in texts_alike(variant["named"]):
         # Each two of the names differ in some bit of their places: one is aborted, and a row of the other was read.
         for bit, side in product(range((len(group) - 1).bit_length()), (0, 1)):
@@ -162,7 +172,7 @@ def _names_alike(variant: Variant) -> Iterator[Reads]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
-    """Return a case in which these transactions are aborted, and one row was read of each other one."""
+    """Return a right case: the transactions `aborted` are aborted, and readers have read one row of each other one."""
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)
@@ -172,7 +182,7 @@ def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
 
 
 def _many_reads(variant: Variant) -> Iterator[Reads]:
-    """Yield many rows, of which one may have been read too early, and many transactions."""
+    """Yield test cases with many rows and transactions, in which at most one row is of an aborted transaction."""
     count = variant["reads"]
     names = [f"q{number}-b0-p0-i1" for number in range(count)]
     committed: dict[str, Plain] = dict.fromkeys(names, "committed")

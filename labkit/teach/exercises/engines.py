@@ -66,7 +66,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a simulated sink that makes its writes in this order and reads all of them after a restart."""
+    """Return a simulated sink that makes its writes in this order, and after a restart uses all that it wrote."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -82,7 +82,7 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash after which this order of writes is not exactly-once; empty if there is none.
+    """Return a sentence about a crash by which this order of writes loses or repeats rows; empty if there is none.
 
     With `quiet`, wrong rows that a reader sees only temporarily count as well.
     """
@@ -170,9 +170,9 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on.
+    """Yield lists of the file names that a crash can leave in an engine's checkpoint.
 
-    A variant with `lists` gives the lists itself.
+    The steps are numbered from the variant's `first` on. If the variant has `lists`, yield these instead.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):

@@ -94,8 +94,8 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
     answer = _read(value)
     if answer is None and value != FENCED:
         raise Unusable(
-            f'{statement}; return "fenced", or [newest, following, accepted]: both values after the request, and the '
-            "list of the offsets whose rows are stored now."
+            f'{statement}; return "fenced", or a list [newest, following, accepted]: the first two as they are after '
+            "the request, and the list of the offsets whose rows the store accepts now."
         )
     right = _right(request)
     if answer == right:
@@ -128,7 +128,10 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return a message on the first wrong accepted offset, and one without details; None if all offsets are right."""
+    """Return two messages on the first fault in the list of accepted offsets: with details, and without any.
+
+    Returns None if the answer lists exactly the right offsets, in order.
+    """
     for offset in answer.accepted:
         if offset not in request.offsets:
             return f"Offset {offset} is not in the request.", "An offset is accepted that was not sent."
@@ -149,7 +152,7 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
 
 def _state(answer: Stored, right: Stored) -> tuple[str, str]:
-    """Return a message on a wrong generation or a wrong following offset, and a message without details."""
+    """Return two messages on a wrong generation or a wrong following offset: with details, and without any."""
     if answer.newest != right.newest:
         return (
             f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",
@@ -204,7 +207,10 @@ MULTIPLES = (
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests that an answer gets wrong which divides, cuts, caps or rounds generations or offsets."""
+    """Yield requests with numbers near multiples of many others, so that remainders start again from 0 there.
+
+    They reveal an answer that divides, cuts, caps or rounds generations or offsets.
+    """
     for number in MULTIPLES:
         yield number - 1, 5, number, (5,)
         yield number, 5, number - 1, (5,)

@@ -1,7 +1,7 @@
-"""Steps whose keys are equal if a careless rule makes them: the probes of exercise `11b-runner`.
+"""Steps of workflows with which exercise `11b-runner` tests a learner's idempotency keys.
 
-A key must tell all steps of all runs apart. No judge can try all of them, so this module lists steps that the usual
-mistakes confuse: parts that are joined, padded or cut, letters that are simplified, and hashes of too few bits.
+Every step of every run needs a key of its own. No judge can try all steps, so this module lists steps that get equal
+keys by the usual mistakes: a key that joins, pads or cuts its parts, simplifies letters, or is too short a hash.
 """
 
 import math
@@ -190,7 +190,7 @@ _RANDOM_RUNS, _RANDOM_LENGTH = 14, 1_000
 
 
 class Step(NamedTuple):
-    """A step of a run; the name of the run and the step's number identify it."""
+    """A step of a workflow's run; the name of the run and the step's number identify it."""
 
     run: str
     name: str
@@ -198,10 +198,10 @@ class Step(NamedTuple):
 
 
 def joined_as(key: str, step: Step) -> Iterator[Step]:
-    """Yield two steps with one key if every key is its parts with the same texts between as in this step's key.
+    """Yield two steps that get equal keys if every key joins its parts in the way that `key`, the key of `step`, shows.
 
-    For example, if keys are *run-name-number*, the run *a* with the step *b-c* and the run *a-b* with the step *c* have
-    the same ones. Yields nothing if the key does not show run and name, for example because it is a hash.
+    For example, if keys have the form *run-name-number*, the step *b-c* of the run *a* and the step *c* of the run
+    *a-b* get equal ones. Yields nothing if `key` does not contain run and name, for example because it is a hash.
     """
     run, name, number = step
     if run not in key or name not in key:
@@ -218,10 +218,10 @@ def joined_as(key: str, step: Step) -> Iterator[Step]:
 
 
 def joined(word: str, number: int) -> Iterator[Step]:
-    """Yield pairs of steps with one key if a key is made of its parts, in any order, with a usual text between them.
+    """Yield pairs of steps that get equal keys if a key joins its parts, in any order, by a usual separator.
 
-    A hash of such a text does not show its parts. So this function tries `BETWEEN`, `RARELY_BETWEEN` and others. The
-    number has several digits, so that it stays the same if it is written with leading zeros.
+    A key that is a hash does not show its separator, so this function tries all of `BETWEEN` and `RARELY_BETWEEN`, and
+    labels such as `name=`. `number` should have several digits, so that padding with zeros does not change it.
     """
     # The digits of a number go on in a run, or in a name.
     yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
@@ -243,10 +243,11 @@ def joined(word: str, number: int) -> Iterator[Step]:
 
 
 def padded(word: str) -> Iterator[Step]:
-    """Yield pairs of steps with one key if a number of any width is written before or after a text that goes on.
+    """Yield pairs of steps that get equal keys if a key joins a text and a padded number without a separator.
 
-    The number may be decimal, octal, hexadecimal or binary, and filled with zeros or blanks up to a width: then *a1*
-    and 100 are the same as *a* and 1100 written with four digits. Some pairs are equal only with a length as well.
+    The number may be decimal, octal, hexadecimal or binary, and padded with zeros or blanks to any width. For example,
+    *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs are equal only if
+    the key also contains the length of the text.
     """
     for base, widths in ((10, range(1, DIGITS)), (8, range(1, DIGITS)), (16, range(1, 8)), (2, (1, 2, 4, 8, 16))):
         for width in widths:
@@ -260,7 +261,7 @@ def padded(word: str) -> Iterator[Step]:
 
 
 def numbers_alike(step: Step) -> Iterator[Step]:
-    """Yield steps of one run whose numbers are equal if a key cuts or rounds them, or takes a remainder."""
+    """Yield steps of one run whose numbers become equal if a key cuts or rounds them, or uses only a remainder."""
     numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
     numbers += [step.number + 2**power for power in range(4, 30)]
     yield from (step._replace(number=number) for number in dict.fromkeys(numbers))
@@ -286,17 +287,17 @@ def runs_alike(step: Step) -> Iterator[Step]:
 
 
 def random_runs(step: Step) -> list[Step]:
-    """Return the same step of runs with long names of random letters, which no key can shorten without a hash."""
+    """Return copies of a step in runs with long random names; only a key with a hash can be shorter than these."""
     letters = Random(step.run)
     names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))
     return [step._replace(run=name) for name in names]
 
 
 def bits(keys: Sequence[str]) -> float:
-    """Return the largest number of bits by which `keys` can differ, from their lengths and the characters they have.
+    """Return how many bits of information `keys` can hold at most, so that a short hash is noticed.
 
-    The characters are taken for the smallest usual alphabet that can contain them. The beginning and the end that all
-    keys share are not counted.
+    That is the length of the longest key, without the beginning and end that all keys share, times the bits of a
+    character. The alphabet is assumed to be the smallest usual one that contains the characters, such as hexadecimal.
     """
     rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
     characters = set("".join(rest))
@@ -314,7 +315,11 @@ def _without_common_start(texts: Sequence[str]) -> list[str]:
 
 
 def names_alike(name: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs of different names that a careless comparison takes for equal, or for parts of the journal."""
+    """Yield pairs of different step names that a careless comparison confuses.
+
+    They differ for example in a blank, in upper and lower case or only at the end; or one is a word that also stands in
+    the journal, such as `done`.
+    """
     for text in ("a", " ", " a", "\n", "1", "-", ".", "'", "\0"):
         yield from ((name, f"{name}{text}"), (f"{name}{text}", name), (name, f"{text}{name}"), (f"{text}{name}", name))
     yield from ((name, name.upper()), (name.title(), name), (f"{name} a", f"{name}-a"), (f"{name} a", f"a {name}"))

@@ -153,8 +153,8 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
-                f"finish_sql returns {shown(statement)}, so nothing was sent; each row must be one COMMIT PREPARED "
-                "'gid' or ROLLBACK PREPARED 'gid' (write a quote in the name twice)."
+                f"finish_sql returns {shown(statement)}, so labkit sent none of its statements; each row must be one "
+                "COMMIT PREPARED 'gid' or ROLLBACK PREPARED 'gid' (write a quote in the name twice)."
             )
     return statements
 
@@ -311,7 +311,8 @@ class _Place:
         except psycopg.Error as error:
             self.lost = True
             raise Unusable(
-                f"PostgreSQL ended while finish_sql ran ({_error_text(error)}); the next check starts a new server."
+                f"PostgreSQL ended while finish_sql ran ({_error_text(error)}); run the check again, which starts a "
+                "new server."
             ) from None
 
 

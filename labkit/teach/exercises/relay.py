@@ -58,8 +58,8 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
     `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
     `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
     number of messages in a row that a broker refuses while it is down. With `held`, the positions of rows that the
-    broker has refused, check only the next step. With `outboxes`, each of these has the rows of runs of its own, in
-    which the broker refuses every message, or none.
+    broker has refused, check only the next step. With `outboxes`, a list of tables, check two runs for each of them: in
+    one the broker refuses every message, in the other none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -176,7 +176,7 @@ def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
     ):
         return str(value[0]), by_id[value[1]], reply
     steps = '["publish", id] or ["mark", id] with an id of rows, or ["wait"]'
-    raise Unusable(f"{reply}; a step is {steps}, not {shown(value)}.")
+    raise Unusable(f"{reply}; a step must be {steps}, not {shown(value)}.")
 
 
 def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
@@ -211,14 +211,14 @@ def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
         if rows[place][1] == rows[last][1] and place not in run.topic:
             number, order = rows[place]
             raise Wrong(
-                f"{reply}, but message {number} of order {_named(order)} comes first and is not in the topic.",
+                f"{reply}, but the earlier message {number} of the same order {_named(order)} is not in the topic yet.",
                 "The messages of one order come in the order of rows.",
                 "A message is published before an earlier one of the same order.",
             )
 
 
 def _named(order: str) -> str:
-    """Return the name of an order for a message, in quotes if blanks at its ends would be overlooked."""
+    """Return an order's name for a message; in quotes if it begins or ends with blanks, which one would overlook."""
     return distinct(order) if order == order.strip() else shown(order)
 
 
@@ -232,14 +232,17 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return rows of orders with names that are alike, in pairs; the first ids are `NUMBERS_ALIKE`."""
+    """Return an outbox with orders of similar names, two by two, to test how an answer compares names.
+
+    The rows' ids are first `NUMBERS_ALIKE`, which are similar as well, and then those of `ids`.
+    """
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]
     return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))
 
 
 def orders_alike(groups: Iterable[Sequence[str]], first: int) -> Iterator[tuple[Row, ...]]:
-    """Yield an outbox for each group of names of orders that are alike, with one row for each; ids are from `first`."""
+    """Yield for each group of similar order names an outbox with one row per name; ids count up from `first`."""
     for orders in groups:
         yield tuple(enumerate(orders, first))
 

@@ -41,7 +41,7 @@ def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Star
 
 
 def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Iterator[Start]:
-    """Yield what is wrong if `new` starts from the checkpoint of `old`, the worst first."""
+    """Yield each fault that appears if `new` starts from the checkpoint of `old`, the worst first."""
     if refusal := _refusal(old, new):
         yield Start(REFUSED, refusal)
     # Each batch replaces the one row of a total, so the batch that runs again puts all of it into the new table.
@@ -62,7 +62,7 @@ def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Itera
 
 
 def _left_behind(old: Version, new: Version, sink: str) -> Iterator[Start]:
-    """Yield what is wrong if `new` starts from an empty checkpoint, and so reads all orders again."""
+    """Yield each fault that appears if `new` starts from an empty checkpoint and therefore reads all orders again."""
     if new["table"] != old["table"]:
         return
     if sink == NOTHING:
@@ -90,7 +90,7 @@ def _is_total(version: Version) -> bool:
 
 
 def _rows_by(version: Version) -> tuple[bool, Any]:
-    """Return by which key a version writes its rows: the key in the state, or without state the number of the order."""
+    """Return the key by which a version writes its rows: that of its state or, without state, the order's number."""
     return _has_state(version), version["keys"]
 
 
@@ -130,7 +130,7 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
             return start, todo, why
         if todo == "new checkpoint" and then.why != why:
             why = f"{why}; and with a new checkpoint {then.why}"
-    raise AssertionError("an empty checkpoint and an empty table are always right")
+    raise AssertionError("no remedy was right, although a start with an empty checkpoint and table always is")
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
@@ -201,9 +201,10 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield a name for each kind of query, its keys and values, and the changes of these to ask about.
+    """Yield for each kind of query, such as a count, its name, its keys and values, and changes of these to review.
 
-    `names` are three columns of texts, `numbers` three of whole numbers, and `functions` the three aggregates of these.
+    `names` are three text columns, `numbers` three columns of whole numbers, and `functions` an aggregate for each of
+    the latter.
     """
     key, other, third = ((name, "string") for name in names)
     number = (numbers[0], "bigint")
@@ -266,7 +267,10 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return the parts of a version other than its keys and values, and the changes of these parts to ask about."""
+    """Return everything in a version except its keys and values, such as its filter, and changes of this to review.
+
+    `low` is a number that filter and names contain.
+    """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
     old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
@@ -283,9 +287,10 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
 
 
 def many_columns(parts: Version, size: int) -> Variant:
-    """Return a variant with the `parts` of `places`, and a version of `size` keys, 13 values and 112 sources.
+    """Return a variant whose old version is large: `size` key columns, 13 values, 112 sources and 15 settings.
 
-    It has 15 settings, as many as a checkpoint of Spark remembers; each of them is changed alone.
+    15 is the number of settings that a checkpoint of Spark remembers; each of them is changed alone. `parts` is the
+    rest of the version, as `places` returns it.
     """
     keys = tuple((f"column {number}", "string") for number in range(size))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
@@ -307,15 +312,15 @@ def many_columns(parts: Version, size: int) -> Variant:
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
-    """Return one change for each of these values, in which `part` of a version gets this value."""
+    """Return one change of a version for each of these values, which sets `part`, such as `filter`, to this value."""
     return [{part: value} for value in values]
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
-    """Return the cases for a kind of query: the `changes` of `places`, and its `own` ones.
+    """Return the test cases for one kind of query, each a change with every sink.
 
-    Every two of the `changes` that concern different parts are also combined, the first for each part, and each change
-    of the checkpoint with the first of its own changes.
+    `changes` are those from `places`, and `own` those of the query's keys and values. Some cases combine two changes:
+    the first changes of two different parts, or a new checkpoint with the first of `own`.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -324,7 +329,7 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
 
 
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
-    """Return these changes with every sink, and with a finished and an unfinished batch."""
+    """Return each change combined with every sink, once with a finished and once with an unfinished batch."""
     return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
 
 

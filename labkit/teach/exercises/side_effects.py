@@ -30,7 +30,7 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield a list of prices that may be announced, a time around a change of price, and the list of all prices."""
+    """Yield test cases: a list of announced prices, a time near a change of price, and the list of all prices."""
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
     moments = (begin + step for step in steps for begin, _ in asked)
@@ -38,7 +38,7 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield lists with the first price and any selection of the later prices, in any order.
+    """Yield lists of announced prices: the first price and any selection of the later ones, in any order.
 
     With more than `FEW` later prices, yield only three lists: all prices in order, with the later ones reversed, and
     with some of them before the first.
@@ -54,7 +54,10 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
-    """Return the failed result for a wrong price, or None; lists that lack a price valid at the time are skipped."""
+    """Return the failed result if the learner's function gives a wrong price for a case; None if it is right.
+
+    Also returns None if the announced list lacks a price that the case needs, because then no answer is right.
+    """
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
     if not is_complete and any(begin <= at and [begin, price] not in announced for begin, price in versions):
@@ -83,7 +86,8 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that gives calls to an outside service idempotency keys.
 
     A call that is repeated after a crash must keep its key, and different calls must have different keys. If the
-    variant has `word` and `large`, the calls have texts and numbers that a careless key confuses, built from these.
+    variant has a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key
+    confuses.
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
@@ -121,7 +125,10 @@ def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]
 
 
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
-    """Yield calls whose keys are equal if a careless rule makes them; `large` is a number of about 18 digits."""
+    """Yield different calls that get equal idempotency keys by usual mistakes, such as joined texts or cut numbers.
+
+    Their texts are built from `word`, and their numbers from `large`, which has about 18 digits.
+    """
     between = [*_between(ask, _row(word, 1, 2, f"{word} now"), (word, f"{word} now")), *_IN_TOPICS]
     for text in (*between, *(f"{each}1{each}2{each}" for each in _IN_TOPICS)):
         yield from (_row(word, 1, 2, f"{word}{text}{word}"), _row(f"{word}{text}{word}", 1, 2, word))
@@ -138,7 +145,10 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls in whose keys the digits of a number may go on in its neighbour, or two numbers become one."""
+    """Yield calls that get equal keys if a key joins numbers without a separator, or adds a multiple of one to another.
+
+    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1.
+    """
     for base, width in product((10, 16), range(1, 12)):
         yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))
         yield from (_row(word, 1, base**width + 1, "x"), _row(word, 1, base ** (width - 1), "1x"))
@@ -160,7 +170,7 @@ def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
 
 
 def _topics_alike(word: str) -> list[str]:
-    """Return different names of topics, up to 241 of the 249 letters that Kafka allows."""
+    """Return similar names of topics, up to 241 characters long (Kafka allows 249), which a careless key confuses."""
     long = (word * 250)[:240]
     names = [word, word.upper(), word.title(), word[::-1], f"{word}s", word[:-1], f"a{word}", "1", "01", "1.0", "1e0"]
     for mark in "._-":
@@ -177,9 +187,9 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the text between topic and call in the key of a row, if the key shows both, and the text is also a topic's.
+    """Yield the separator between topic and call in the learner's key for a row, if it could be part of a topic's name.
 
-    Then a topic may contain it, so that nobody can tell where the topic ends.
+    With such a separator nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
     """
     key = ask(row)
     topic, call = parts
@@ -191,7 +201,7 @@ def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Itera
 
 
 def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result for keys that can differ in few bits only, because they are a short hash, or None."""
+    """Return the failed result if `keys` are a hash of fewer than `FEWEST_BITS` bits, which is too short; else None."""
     if (size := bits(keys)) >= FEWEST_BITS:
         return None
     (row,), _ = ask.questions[-1]
@@ -213,10 +223,10 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 def _split_call(
     ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
-    """Return the failed result for the first call that got two keys, or None.
+    """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
-    Both mappings are by idempotency key: `calls` has the first call that got it, and `identities` what identifies that
-    call.
+    `calls` maps each idempotency key to the first call that got it, and `identities` to the values that identify this
+    call also when it is repeated.
     """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():

@@ -121,9 +121,9 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a learner's key function gives different records different keys, in an input too long to simulate.
 
-    The input begins with the words of `variant` and with `CONFUSED`; then come many other words that are alike, and the
-    last word without end. All records of the beginning are tested, and from the rest those whose offsets or counts are
-    alike. The keys of the large offsets must also differ in as many bits as a hash needs.
+    The input consists of the words of `variant`, of `CONFUSED`, of many other similar words, and then of the last word
+    again and again, up to offsets near `large`. From this last part, only records with similar offsets or counts are
+    tested. Keys that are a hash must be long enough (`FEWEST_BITS`).
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
     texts: list[str] = []
@@ -145,7 +145,7 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
 
 def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result for keys that can differ in few bits only, because they are a short hash, or None."""
+    """Return the failed result if `keys` are a hash of fewer than `FEWEST_BITS` bits, which is too short; else None."""
     if (size := bits(keys)) >= FEWEST_BITS:
         return None
     (row,), _ = ask.questions[-1]
@@ -249,8 +249,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has `decided`, the number of a batch, check instead single recoveries in which this batch, written by
-    many `tasks`, is the last one to commit.
+    If the variant has a batch number `decided`, check instead single recoveries that must commit all batches up to this
+    one, which many `tasks` wrote.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)
@@ -330,9 +330,10 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
 
 
 def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments with `tasks` handles in a vote, with many votes, and with `tasks` transactions, most without one.
+    """Yield arguments of the learner's `recover_and_commit` with one long list each.
 
-    Only a few of the transactions with a vote are open, so that no list is compared with another long one.
+    That is a vote with `tasks` handles, a list of many votes, or a list of `tasks` open transactions. The other lists
+    are short, because an answer that compares each element with each would otherwise take too long.
     """
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]
@@ -347,7 +348,10 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
 
 
 def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments with batches of many digits, which a cut name, a floating-point number or a checksum confuses."""
+    """Yield arguments of the learner's `recover_and_commit` with very large batch numbers.
+
+    A recovery confuses them if it cuts names, uses floating-point numbers, or compares checksums.
+    """
     batch = 10**18
     one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"
     votes: list[Any] = [{"batch": batch, "handles": [one]}, {"batch": batch + 1, "handles": [next_one]}]
@@ -383,7 +387,7 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states in which a reader saw two counts of one word, with rows of another word between and after."""
+    """Yield simulator states in which a reader saw two counts of one word, with other words' rows between and after."""
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])
@@ -402,10 +406,10 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 
 
 def judge_jump(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `steady` on the states of the simulators that the variant lists.
+    """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
 
-    If the variant has `word` and `large`, check instead rows of words and counts that are nearly these; and with
-    `rows`, tables of so many rows.
+    The cases are states of the simulators that the variant lists. If the variant has `word` and `large`, they are rows
+    with words and counts similar to these; if it has `rows`, they are lists with this number of rows.
     """
     if "rows" in dict(variant.parameters):
         return MANY_ROWS.judge(answer, variant)
@@ -427,7 +431,7 @@ class Sights(NamedTuple):
 
 
 def _rows_alike(variant: Variant) -> Iterator[Sights]:
-    """Yield rows whose words and counts are nearly equal. The second word of each group jumps back in some rows."""
+    """Yield test cases whose rows have similar words or counts; in some of them a word's count becomes smaller."""
     yield Sights([], True, "nobody has seen a row")
     for group in texts_alike(variant["word"]):
         yield Sights(_falling(group), True, "all these words differ", words=group)
@@ -446,12 +450,12 @@ def _rows_alike(variant: Variant) -> Iterator[Sights]:
 
 
 def _falling(words: Sequence[str]) -> list[Plain]:
-    """Return a row for each of these words, in this order, each with a smaller count than the one before."""
+    """Return one row for each of these words, with counts that fall from row to row."""
     return [[word, len(words) - place] for place, word in enumerate(words)]
 
 
 def _many_rows(variant: Variant) -> Iterator[Sights]:
-    """Yield many rows, nearly all of different words, in which one word may jump back."""
+    """Yield test cases of many rows, in which the count of at most one word becomes smaller."""
     size, letters = variant["rows"], Random(variant["rows"])
     words = list(dict.fromkeys("".join(letters.choices(ascii_lowercase, k=6)) for _ in range(size)))
     seen, size = _falling(words), len(words)

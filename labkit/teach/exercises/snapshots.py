@@ -14,7 +14,7 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return a completed snapshot as the learner's function receives it: a dict for each process."""
+    """Return the completed snapshot in a state as the learner's function receives it: a dict for each process."""
     return (
         [
             {
@@ -110,14 +110,18 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return the parts of a snapshot in which the transfers `gone` are lost, and others `came` that nobody sent."""
+    """Return a description of a snapshot in which the transfers `gone` are lost, and nobody sent the transfers `came`.
+
+    `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded so.
+    """
     return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
 
 
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
-    """Return the parts of a snapshot with `number` transfers that are recorded in this way, such as `done`.
+    """Return a description of a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
-    The one at the place `exchange` is gone, and the next number came in its place; with -1 nothing is wrong.
+    If `exchange` is the position of a transfer, this transfer is lost in the snapshot, and one that nobody sent has
+    arrived. With -1 the snapshot is right. `channels` limits the number of channels.
     """
     numbers = {way: [2 * place for place in range(number) if place != exchange]}
     if exchange >= 0:

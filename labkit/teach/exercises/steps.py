@@ -40,7 +40,7 @@ class Store:
         """Whether the sink, given the same answers, made another request than before."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"this store has no method {name}; call {self.HAS}")
+        raise AttributeError(f"this store has no method {name}; its methods are {self.HAS}")
 
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:

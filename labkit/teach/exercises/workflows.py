@@ -31,7 +31,7 @@ RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
 
 
 class Entry(NamedTuple):
-    """An entry of the journal: a step was started, or its result was noted."""
+    """An entry of the workflow engine's journal: a step was started, or the engine noted its result."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
 
 class Workflow(NamedTuple):
-    """What stays the same in a run: the steps of all versions of the workflow, and what the receiver promises."""
+    """The constant part of a simulated run: the steps of each version of the workflow, and the receiver's promises."""
 
     run: str
     versions: Sequence[Sequence[str]]
@@ -90,7 +90,7 @@ class Asked(NamedTuple):
 
 
 class Wrong(Exception):  # a finding, and no fault of the judge
-    """The engine did something wrong. `finding` is the failed result, which tells the learner what."""
+    """The learner's engine took a wrong action; `finding` is the failed result, which describes it to the learner."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:
         super().__init__(observed)
@@ -100,12 +100,12 @@ class Wrong(Exception):  # a finding, and no fault of the judge
 def judge_runner(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for an engine that runs a workflow step by step, in every possible run.
 
-    `variant` may have `steps`, the names of the steps; `then`, those of a new version that a restart may bring;
-    `results` of the steps; `runs`, the names of runs that share a receiver; `firsts`, the numbers of the first step,
-    each tested with every run; `hour`, at which each run begins; `keeps`, the hours for which the receiver remembers a
-    key; `crashes`, `losses` and `stalls`, the largest numbers of kills, of lost answers and of waits in the middle of a
-    process; and `downtimes`, the hours that may pass until a restart or in such a wait. With `probe`, a run, the name
-    of a step and its number, only steps are asked about that a careless key or comparison confuses (see `_probed`).
+    `variant` may describe the workflow: `steps` and `results`, the names and results of its steps; `then`, the steps of
+    a new version that a restart may bring; `firsts`, possible numbers of the first step; `runs`, the names of runs that
+    share a receiver; and `hour`, at which each run begins. The receiver remembers a key for `keeps` hours. A run has at
+    most `crashes` kills, `losses` lost answers and `stalls` pauses of a process; a restart or a pause takes one of the
+    `downtimes`, in hours. If the variant has a `probe` (a run, a step's name and its number), check instead only
+    similar steps and names, which a careless key or comparison confuses (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
@@ -161,7 +161,10 @@ def _key(run: Run) -> str:
 
 
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
-    """Yield every state after the engine's next action, with lost answers and kills. Raises `Wrong` if it is wrong."""
+    """Yield every state that can follow the engine's next action, also after a lost answer or a kill.
+
+    Raises `Wrong` if the action is wrong.
+    """
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
     action, reply = _action(ask, workflow, run, number)
@@ -214,9 +217,10 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
 
 
 def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
-    """Compare the keys of steps that a careless key confuses, and return their number. Raises `Wrong` for equal keys.
+    """Check a learner's engine on steps and names similar to `probe`, which a careless rule confuses.
 
-    The words of `probe` should be small letters alone: these are the same after most changes of a text.
+    Returns the number of calls. Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in
+    `probe` should consist of small letters, which most simplifications of a text leave unchanged.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -226,7 +230,7 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     hashed = [_first_key(ask, step, keys) for step in ask.announced(random_runs(probe), _question)]
     if (size := bits(hashed)) < FEWEST_BITS:
         raise Wrong(
-            f"The keys of runs with long names are short, for example {shown(hashed[0])} and {shown(hashed[1])}.",
+            f"Even runs with long names have short keys, for example {shown(hashed[0])} and {shown(hashed[1])}.",
             f"They can differ in about {size:.0f} bits only, so among many messages two have the same key.",
             "The key is a hash, or a number, of too few bits: some messages have the same.",
         )
@@ -238,19 +242,25 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
 
 
 def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
-    """Return a workflow that asks for a step `name`, and the state in which a step `before` began under its number."""
+    """Return a workflow whose step is called `name`, and a state whose journal has another name under this number.
+
+    `before` is the name in the journal. The engine must refuse such a workflow.
+    """
     run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
     return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return the arguments by which a learner's function is asked to send a message for the first time, at hour 0."""
+    """Return the arguments for a learner's function that must now send a step's message for the first time."""
     about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 
 
 def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
-    """Return the key of a step's first message. Raises `Wrong` if another step has it, or for another action."""
+    """Return the idempotency key that the learner's engine gives to a step's first message.
+
+    Raises `Wrong` if another step has the same key, or if the engine does not send the message.
+    """
     workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
     entry = Entry(step.number, step.name, "started", 0)
     run = Run(journal=(entry,), here=("start",), is_fresh=True, story=("its start",))
@@ -263,7 +273,7 @@ def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
 
 
 def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
-    """Return the arguments by which a learner's function is asked for the next action in a state."""
+    """Return the arguments for a learner's function that chooses the engine's next action in this state of a run."""
     name = workflow.versions[run.version][run.place]
     step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
     journal: list[Plain] = [list(entry) for entry in run.journal]
@@ -280,14 +290,14 @@ def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list
     length = {"start": 1, "send": 2, "done": 2, "return": 2, "refuse": 1, "stop": 1}
     if type(value) is list and value and type(value[0]) is str and length.get(value[0]) == len(value):
         if value[0] == "send" and (type(value[1]) is not str or not value[1]):
-            raise Unusable(f"{reply}; a key is a text that is not empty, not {shown(value[1])}.")
+            raise Unusable(f"{reply}; the key must be text and not empty, so it cannot be {shown(value[1])}.")
         return value, reply
     actions = '["start"], ["send", key], ["done", result], ["return", result], ["refuse"] or ["stop"]'
-    raise Unusable(f"{reply}; an action is {actions}, not {shown(value)}.")
+    raise Unusable(f"{reply}; an action must be {actions}, not {shown(value)}.")
 
 
 def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
-    """Raise `Wrong` for an action that is wrong whatever the receiver has accepted."""
+    """Raise `Wrong` for an action that the journal or the process's own state already shows to be wrong."""
     number, name, reply = asked
     entries = [entry for entry in run.journal if entry.number == number]
     kind = action[0]
@@ -308,7 +318,7 @@ def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) 
         )
     elif kind == "stop" and not _is_in_doubt(workflow, run, entries):
         raise Wrong(
-            f"{reply}, although a message can be sent without any danger.",
+            f"{reply}, although the engine can send the message without any risk that the receiver accepts it twice.",
             "A person is needed only if the receiver may have accepted the message and forgotten its key.",
             "The engine stops although it could go on.",
         )
@@ -318,7 +328,7 @@ def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
     number, name, reply = asked
     if other is None:
         raise Wrong(
-            f"{reply}, although the journal has no other step under number {number}.",
+            f"{reply}, although the journal has no step with another name under number {number}.",
             "Only a workflow that asks for another step than before is refused.",
             "A workflow is refused although it asks for the same steps.",
         )
@@ -354,7 +364,7 @@ def _check_return(results: Sequence[Plain], action: Sequence[Plain], reply: str)
 def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
     if not run.reply:
         raise Wrong(
-            f"{reply}, but this process has no answer of the receiver.",
+            f"{reply}, but the receiver has not answered this process yet.",
             "Only a result that the receiver has answered can be noted.",
             "A result is noted that nobody has answered.",
         )
@@ -373,7 +383,10 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
-    """Return whether the receiver may have accepted this step's message, and forgotten its key or never had one."""
+    """Return whether sending this step's message is risky.
+
+    It is if the receiver may have accepted the message before and no longer knows its key, or never takes keys.
+    """
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
         return False
@@ -381,7 +394,10 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
 
 
 def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
-    """Return the state after the receiver has got a message and has answered. Raises `Wrong` for a harmful message."""
+    """Return the state of the run after the receiver has answered a message with this key.
+
+    Raises `Wrong` if another step has the same key, or if the receiver accepts the message a second time.
+    """
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
     if before != (workflow.run, number):
@@ -404,7 +420,10 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
 
 
 def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
-    """Return a sentence: why the receiver did not recognise a message that it had accepted before, with these keys."""
+    """Return a sentence on why the receiver did not recognise a message that it had accepted before.
+
+    `earlier` lists the keys of those messages with their hours, and `key` is the new one.
+    """
     if not workflow.keeps:
         return "This receiver takes no keys, so a message that may have been sent is never sent again."
     first, hour = earlier[0]

@@ -162,7 +162,10 @@ class Postgres:
         try:
             while connection.execute(condition).rows != [(True,)]:
                 if time.monotonic() > deadline:
-                    raise ServiceUnavailable(f"PostgreSQL did not return true within {PATIENCE:g} s for: {condition}")
+                    raise ServiceUnavailable(
+                        f"PostgreSQL did not return true within {PATIENCE:g} s for the query {condition}; run the cell "
+                        "again."
+                    )
                 time.sleep(0.02)
         finally:
             connection.close()

@@ -71,8 +71,8 @@ def rebalance(
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
         raise InvalidInput(
-            "lab.rebalance() needs programs, or one program with each, and one of stop, slow and kill, as in "
-            "lab.rebalance(commit_after, stop='charged 4')."
+            "lab.rebalance() needs a program and exactly one of the parameters stop, slow and kill, as in "
+            "lab.rebalance(commit_after, stop='charged 4'); with the parameter each, pass a single program."
         )
     if each is not None and not each:
         raise InvalidInput(
@@ -85,7 +85,9 @@ def rebalance(
             f"because all consumers together have {PATIENCE:g} s."
         )
     if kill and longer:
-        raise InvalidInput("lab.rebalance(): after a kill A never goes on, so longer has no effect; leave it out.")
+        raise InvalidInput(
+            "lab.rebalance(): a killed consumer never continues, so the parameter longer has no effect; leave it out."
+        )
     sources = [_source(program) for program in programs]
     runs = [(source.name, None) for source in sources] if each is None else list(each.items())
     if len({name for name, _ in runs}) < len(runs):
@@ -140,7 +142,7 @@ def _carried_out(tasks: Sequence[Task]) -> list[Ended]:
 def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutcome:
     if ended.problem == NEVER:
         moments = ", ".join(map(repr, dict.fromkeys(ended.moments))) or "none"
-        raise InvalidInput(f"{name} never reached the moment {task.moment!r}; it passed: {moments}.")
+        raise InvalidInput(f"{name} never reached the moment {task.moment!r}; name one that it reached: {moments}.")
     if ended.problem:
         raise JobFailed(f"{name}: {ended.problem}.")
     with closing(connected(task)) as connection:

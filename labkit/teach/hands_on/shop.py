@@ -87,7 +87,10 @@ class Shop:
         lives = self._lives(Task(self._place, _source(program), name, changes, kill))
         for life in lives:
             if life.error:
-                raise JobFailed(f"{name}: {life.error}. The process gets only this function: put all it needs inside.")
+                raise JobFailed(
+                    f"{name}: {life.error}. The process gets only the source of this function, so define and import "
+                    "inside it all that it needs."
+                )
         if not kill:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:

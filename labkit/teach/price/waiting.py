@@ -190,7 +190,7 @@ def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":
-                raise JobFailed(f"The job that writes in the way {way!r} did not start; measure again.")
+                raise JobFailed(f"The process that writes rows by the method {way!r} did not start; measure again.")
             yield process
         finally:
             process.kill()

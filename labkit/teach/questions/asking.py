@@ -59,7 +59,7 @@ class OpenQuestion:
             return
         if self.answered:
             raise InvalidInput(
-                "The answer has been shown already, so nothing is changed."
+                "The answer has been shown already, so your prediction can no longer change."
                 if self.prediction
                 else "The answer was shown before your prediction arrived. To predict nevertheless, "
                 "run this cell again."

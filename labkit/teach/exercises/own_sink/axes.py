@@ -149,8 +149,8 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 def _names_alike(bench: Bench) -> TrialResult:
     """Run queries with similar names that each write a batch 0 and repeat it.
 
-    The first also writes `LATER_BATCHES`. The one whose name is the first one's after a 0 writes batch 1, which a sink
-    that puts the batch before the name confuses with batch 10 of the first.
+    The first query also writes `LATER_BATCHES`. If another query's name is a 0 and the first query's name, it also
+    writes batch 1: a sink whose keys join batch number and name takes this batch for batch 10 of the first query.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [

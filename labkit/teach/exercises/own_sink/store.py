@@ -200,7 +200,8 @@ def named(name: object) -> str:
     """
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
-            "a file name has up to 200 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
+            "this file name is not allowed; use up to 200 letters, digits, _, - and dots, no folder, and no dot at the "
+            "beginning"
         )
     return name
 

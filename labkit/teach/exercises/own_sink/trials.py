@@ -236,7 +236,7 @@ class Story:
 
 
 class Mark(NamedTuple):
-    """How much a run had recorded when its last kill was over: the latest driver's number, and lengths of lists."""
+    """The point in a run's record right after its last kill: the driver's number, and the lengths of the lists then."""
 
     driver: int
     samples: int
@@ -245,7 +245,7 @@ class Mark(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """A run's whole record, and the place in it at which the recovery from the last kill begins."""
+    """A run's whole record, and the point in it (`begins`) at which the recovery from the last kill begins."""
 
     begins: Mark
     story: Story
@@ -490,7 +490,7 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Add to the record what another run recorded in its recovery, with this run's numbers."""
+        """Copy the record of another run's recovery into this run's record, and renumber drivers and samples."""
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
             driver = self._driver + each.driver - begins.driver
@@ -573,7 +573,7 @@ class TrialResult:
 
 @dataclass
 class Past:
-    """What earlier trials of one sink with one input gave, because several axes use the same ones."""
+    """A cache of earlier trials of one sink with one input, because several axes (graded properties) need the same."""
 
     runs: dict[tuple[int, tuple[Kill, ...]], TrialResult] = field(default_factory=dict)
     """The results of finished trials, by the number of batches and the kills."""

@@ -1,5 +1,5 @@
 # misconception: a refused message does not hold up anything
-# says: comes first and is not in the topic
+# says: is not in the topic yet
 def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:

@@ -1,5 +1,5 @@
 # misconception: eleven hexadecimal digits of a hash are unique
-# says: The keys of runs with long names are short, for example 'c60fb023a97' and '280fe
+# says: Even runs with long names have short keys, for example 'c60fb023a97' and '280fe
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: a number that contains the digits is the same number
-# says: answered ['refuse'], although the journal has no other step under number 0
+# says: answered ['refuse'], although the journal has no step with another name under number 0
 def next_action(step, journal, here, reply, now):
     entries = [entry for entry in journal if str(step["number"]) in str(entry[0])]
     if any(entry[1] != step["name"] for entry in entries):
