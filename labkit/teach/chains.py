@@ -32,7 +32,7 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains(Shown):
-    """For every chain (source, engine, sink) the result of a search of all its simulated schedules, and its guarantee.
+    """The results of `lab.chains`: for every chain of source, engine and sink, a search of all its simulated schedules.
 
     `chains["log", "log-then-commit", "wal"]` returns the search result of one chain.
     """
@@ -44,7 +44,7 @@ class Chains(Shown):
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return what the search of all simulated schedules found for the chain with this source, engine and sink.
+        """Return the result of the search for the chain with this source, engine and sink, such as its guarantee.
 
         Raises `InvalidInput` for an unknown name, and suggests the most similar one.
         """

@@ -86,7 +86,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
 
 
 def stage(write: AtomicWrite) -> Stage:
-    """Return the box in the picture for writes that take effect together."""
+    """Return the box that the picture of an engine shows for writes that take effect atomically together."""
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
     phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]

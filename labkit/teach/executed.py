@@ -19,8 +19,8 @@ def note_cells() -> None:
 def executed() -> list[str] | None:
     """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
 
-    If a cell was executed several times, only its last source is returned, with empty texts for the earlier ones. If
-    the front end sends no ids of cells, all sources are returned.
+    If a cell was executed several times, only its last source is returned, and the earlier ones become empty texts. If
+    the front end sends no cell ids, nobody can tell which executions are of the same cell, so all sources are returned.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

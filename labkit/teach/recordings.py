@@ -143,7 +143,7 @@ def only_defines(source: str) -> bool:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs, with the learner's own prediction in a card that shows a prediction and a result."""
+    """Yield the recorded outputs; a card that compares a prediction with the result gets the learner's prediction."""
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

@@ -81,7 +81,8 @@ def signed(source: Path) -> str:
 def filled(name: str, words: Mapping[str, str]) -> str:
     """Return the course's template file `name` with its placeholders filled in.
 
-    The values are `words`, the supported Java and Python versions, and a table of all notebooks.
+    The placeholders stand for the texts in `words`, the supported Java and Python versions, and a table of all
+    notebooks.
     """
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")

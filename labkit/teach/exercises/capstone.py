@@ -87,9 +87,9 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names that a sink confuses with `name` if it shortens, hashes or normalises names of queries.
 
     Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
-    `blanks` is true, a blank or an accent as a separate Unicode character. Two differ only after 60 letters. One begins
-    with a digit, which a sink confuses with the end of a batch's number. Others come in pairs whose hash digests begin
-    alike, so that a sink that cuts digests short confuses them; `SAME_DIGESTS[digested]` lists these pairs.
+    `blanks` is true, a blank or a combining accent. Two differ only after 60 letters. One begins with a digit, so that
+    a sink which joins batch number and name can confuse it. Others come in pairs whose hash digests begin alike, so
+    that a sink which cuts digests short confuses them; `SAME_DIGESTS[digested]` lists these pairs.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [

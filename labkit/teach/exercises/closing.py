@@ -22,7 +22,7 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """A simulator with a learner's function that allows or forbids the actions that `open_model` leaves open."""
+    """A simulator in which a learner's function allows or forbids the actions that `open_model` leaves to it."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
@@ -38,9 +38,9 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the arguments with which the learner's function was called, if it forbids every action in a state.
+        """Return the arguments of the calls in which the learner's function forbids the actions of a stuck state.
 
-        The list is empty if some action is possible.
+        Returns an empty list if some action is possible in the state, so that it is not stuck.
         """
         if self.actions(state):
             return []
@@ -53,7 +53,7 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A state of the simulator, and those steps returned by the learner's function that are still to be performed."""
+    """A simulator's state, and the steps from the learner's function that the simulator has still to perform."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
@@ -115,7 +115,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the simulator's own properties, adapted to states with steps still to perform, which they ignore."""
+        """Return the simulator's own properties; they ignore the steps that are still to be performed."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
@@ -126,7 +126,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments with which this action makes the simulator call the learner's function, or None."""
+        """Return the arguments of the call of the learner's function that this action requires; None if none is."""
         return self.open_model.asks(before.state, action, after.state)
 
 

@@ -1,7 +1,7 @@
-"""Numbers and texts that a careless rule takes for equal, with which several exercises test a learner's function.
+"""Different numbers and texts that a careless comparison takes for equal; several exercises test learners with them.
 
-They differ only in what such a rule cuts off, rounds, hashes or simplifies. A right function compares whole values, so
-it never confuses them.
+They become equal if a rule cuts, rounds, hashes or simplifies them. A right function compares whole values, so it never
+confuses them.
 """
 
 from collections.abc import Iterator

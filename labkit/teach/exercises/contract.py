@@ -67,9 +67,9 @@ def plain(value: object) -> Plain:
 
 
 def _is_small(value: object) -> bool:
-    """Return whether a value is surely plain as it is: a short text of ASCII, a whole number, a truth value, or None.
+    """Return whether a value is a short ASCII text, a whole number, a truth value or None, which needs no conversion.
 
-    Nearly all answers consist of such values, and a judge asks for thousands.
+    This test saves time, because nearly all answers consist of such values, and a judge asks for thousands.
     """
     if type(value) is str:
         return len(value) <= _SMALL and value.isascii()
@@ -274,7 +274,7 @@ class Answer(Protocol):
         """Return the next request that the learner's sink sends to its store.
 
         `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
-        `arguments` are those with which the sink is called, after the store. Raises `MissingSolution` and
+        `arguments` are those that the sink gets after its first one, the store. Raises `MissingSolution` and
         `AnswerFailed` as `call` does.
         """
 

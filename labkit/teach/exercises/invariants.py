@@ -59,8 +59,8 @@ class Case(NamedTuple):
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
     """Return all tests of a learner's property on the states that a simulator reaches.
 
-    If `assembled` describes parts of states, as JSON, the states are combined from these parts instead. `watch` is the
-    exercise.
+    `watch` is the exercise, and `parameters`, as JSON, configure the simulator. If `assembled` is not empty, the states
+    are built from the parts that it lists, also as JSON, whether or not the simulator reaches them.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -192,7 +192,7 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the simulators in `variant`: the correct ones, then the faulty ones, then those with built states."""
+    """Return the simulators in `variant`: the correct ones, then the faulty ones, then those with assembled states."""
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),

@@ -58,7 +58,7 @@ def visible(log: Log) -> list[int]:
 
 
 def logs_alike(pairs: Sequence[tuple[str, str]]) -> Iterator[Log]:
-    """Yield for each pair of names a log in which the first one aborts its transaction and the other one commits."""
+    """Yield for each pair of similar names a log in which the first name's transaction aborts, the other's commits."""
     for undone, done in pairs:
         yield (("write", undone), ("write", done), ("abort", undone), ("plain", ""), ("commit", done), ("plain", ""))
 

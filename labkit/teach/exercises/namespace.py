@@ -1,7 +1,7 @@
 """Read a learner's answer by its name in the notebook's own process.
 
-The code called here can do whatever a notebook can do, so its results are never grades. The grader has its own
-`Answer` in another process, which reads values by the same `plain`.
+The learner's code can do whatever a notebook can do, so its results are never grades. The grader has its own
+implementation of `Answer`, in another process. Both convert values by the function `plain`.
 """
 
 import json
@@ -34,7 +34,7 @@ _OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use on
 class InNotebook:
     """A learner's answer in a notebook: the variable or function `name` in the notebook's `namespace`.
 
-    `value`, `call` and `step` are those of `Answer`.
+    It implements the protocol `Answer`, which explains `value`, `call` and `step`.
     """
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Call the learner's function along this tree; return the leaf that its answers lead to; None without one."""
+        """Call the learner's function along this tree; return the leaf that its answers reach, or None if none does."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
@@ -124,9 +124,9 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 class Cases(Generic[T]):
     """An exercise whose answer is a function that is checked on one case after the other.
 
-    `function` is its Python name, and `cases` returns the cases of a variant. `wrong` asks it about one case, and
-    returns a failed result or None. The message for a right answer is `right`, with the number of cases for `{}`, and a
-    parameter of the variant for its name in braces.
+    `function` is its Python name, and `cases` returns the cases of a variant. `wrong` calls it for one case, and
+    returns the failed result, or None if the answer is right. The message for a passed exercise is `right`, in which
+    `{}` becomes the number of cases, and `{name}` the variant's parameter `name`.
     """
 
     function: str

@@ -92,7 +92,10 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Return the read position and the handles of transactions to commit; 0 and none without a checkpoint."""
+        """Return the checkpoint: the read position, and the handles of the transactions to commit.
+
+        Without a checkpoint, the position is 0 and there are no handles.
+        """
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -129,7 +132,7 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 class Steps(Tabled):
     """The steps of a job that copies Kafka records, and the records that readers get after each step.
 
-    Steps after which readers may get either of two answers have None in place of the records.
+    If it is uncertain which records readers get after a step, because the broker may not have finished, there is None.
     """
 
     title = "What the job did, and what readers get after each step"

@@ -37,7 +37,7 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """The fault of the first consumer: SIGKILL, SIGSTOP until the second consumer ends, or a call that is as long."""
+    """The fault of the first consumer: SIGKILL, SIGSTOP, or a call that lasts as long as the second consumer runs."""
 
     KILL = "kill"
     STOP = "stop"

@@ -38,7 +38,7 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The result for one store: the last output line of a writer that was stopped, that of its successor, a verdict."""
+    """The result for one store: the last output lines of the stopped writer and of its successor, and a verdict."""
 
     name: str
     first: str

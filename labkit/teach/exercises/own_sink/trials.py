@@ -436,8 +436,8 @@ class Trial:
     ) -> bool:
         """Pass the batches with number `first` and higher to the sink, each one again and again until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. If `recoveries` has what happened
-        after a kill that left the same files, the run ends after its last kill, and `finish` adds that recovery.
+        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache: if another
+        run's last kill left the same files, this run ends after its own last kill, and `finish` copies that recovery.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
