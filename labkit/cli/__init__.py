@@ -86,10 +86,10 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Print an error that has no handler of its own, and return the exit code.
+    """Print an error that has no handler of its own, and return the exit code for it.
 
-    That is 69 for a missing package, 64 for an error of the option parser (it has a `format_message`), and 70 for any
-    other error, which is a bug in labkit.
+    The code is 69 for a missing package, 64 for an error of the option parser (it has a `format_message`), and 70 for
+    any other error, which is a bug in labkit.
     """
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
@@ -105,7 +105,10 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Print a failed system call; return 64 for a full or forbidden disk, which the user can fix, otherwise 70."""
+    """Report a system call that failed, and return the exit code for it.
+
+    The code is 64 for a full or forbidden disk, which the user can repair, and otherwise 70.
+    """
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

@@ -49,7 +49,7 @@ MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: mak
 
 
 class Moved(TyperCommand):
-    """A former subcommand, which now only tells the user what to type instead, whatever its options."""
+    """A removed subcommand: with any options, it only tells the user what to type instead."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Raise `InvalidInput` with the subcommand's sentence from `MOVED`."""

@@ -43,18 +43,18 @@ _END_SECONDS = 60.0
 
 
 def _package(text: str) -> str:
-    """Return the name of a package, perhaps with extras, unchanged. Raises `Unfit` for anything else."""
+    """Check that a text names a package, perhaps with extras, and return it unchanged. Raises `Unfit` otherwise."""
     try:
         named = Requirement(text)
     except InvalidRequirement:
         named = None
     if named is None or named.specifier or named.url or named.marker:
-        raise Unfit("name a package as the index does, without a version, as in --package dlt.")
+        raise Unfit("this is not the name of a package; write one without a version, as in --package dlt.")
     return text
 
 
 def _requirement(text: str) -> str:
-    """Return a pip requirement unchanged. Raises `Unfit` for another text."""
+    """Check that a text is a pip requirement, and return it unchanged. Raises `Unfit` otherwise."""
     try:
         Requirement(text)
     except InvalidRequirement:
@@ -63,7 +63,7 @@ def _requirement(text: str) -> str:
 
 
 def _range(text: str) -> str:
-    """Return a range of versions such as `1.0..1.4` unchanged. Raises `Unfit` for another text."""
+    """Check that a text is a range of versions (`1.0..1.4`), and return it unchanged. Raises `Unfit` otherwise."""
     bounds(text)
     return text
 
@@ -110,8 +110,8 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
     demand = Demand.plan(typed_options(context, options_of(Demand), words))
     if not any(PYTHON in getattr(settings, name) for name in _COMMANDS):
         raise InvalidInput(
-            "--command: there is no {python} in it, so every version would run the same program; write {python} where "
-            "the pipeline starts Python."
+            "--command: {python} is missing, so every version would run the same program; write {python} where the "
+            "command starts Python."
         )
     if question.out is not None and question.out.exists():
         raise InvalidInput(f"{question.out}: this folder already exists; name a new one with --out.")
@@ -143,7 +143,7 @@ bisect = with_arguments(
 
 
 def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | None:
-    """Return the index of the version to test next; None if there is none left."""
+    """Return the index of the version to crash-test next, within the range; None if no further test is needed."""
     count = len(range_.versions)
     if question.every:
         return next((each for each in range(count) if each not in trials), None)
@@ -196,7 +196,7 @@ class _Running:
         return replace(trial_of(version, day, report, code, self.demand.expect or ""), packages=tuple(packages))
 
     def _crashtest(self, python: Path) -> str:
-        """Return the command line of the crash test with this Python."""
+        """Return the command line of a crash test in which the pipeline runs with the interpreter `python`."""
         word = shlex.quote(str(python))
         filled = {name: getattr(self.settings, name).replace(PYTHON, word) for name in _COMMANDS}
         return f"{replace(self.settings, **filled).command()} {self.demand.command()} --json"

@@ -25,7 +25,10 @@ def need_grader(command: str) -> None:
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """Return an option of labkit as a function parameter from which typer makes one; `help` replaces its help text."""
+    """Convert a declared option of labkit to a function parameter, which typer offers on the command line.
+
+    `help` replaces the option's own help text.
+    """
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
@@ -39,7 +42,7 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 def typed_options(
     context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the values that the user typed, by the options' names in Python, without defaults."""
+    """Return the values of the options that the user typed, by the options' names in Python; defaults are left out."""
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 

@@ -37,7 +37,9 @@ def course(
         print(columns([("notebook", "question", "read before"), *rows]))
         return 0
     if folder is None:
-        raise InvalidInput("labkit course: no folder to write to; name a new one, or give --list.")
+        raise InvalidInput(
+            "labkit course: it needs a folder to write to; name a new one, or list the notebooks with --list."
+        )
     written = write(folder, package)
     print(f"{folder}: {len(written)} notebooks; labkit lab {folder} opens the first.")
     return 0

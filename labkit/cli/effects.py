@@ -56,13 +56,16 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless either --command or --beside (records to compare) is given."""
+        """Raise `InvalidInput` unless either --command or --beside (recorded runs to compare) is given."""
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
-                "--beside only compares records and runs no command; leave --command, --watch and --lane out."
+                "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."
             )
         if not self.beside and self.pipeline is None:
-            raise InvalidInput("Missing option '--command': name a pipeline, or two records to compare with --beside.")
+            raise InvalidInput(
+                "Missing option '--command': give the command that starts the pipeline, or name two recorded runs to "
+                "compare with --beside."
+            )
 
 
 def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, **words: object) -> int:
@@ -103,7 +106,7 @@ def _check_new(out: Path | None) -> None:
 
 @contextmanager
 def _new(out: Path) -> Iterator[Path]:
-    """Create the folder for a `with` block; delete it after an error, so that the user can repeat the command."""
+    """Create the output folder; remove it if the `with` block fails, so that the user can repeat the command."""
     with _writing(out):
         out.mkdir(parents=True)
     try:
@@ -117,7 +120,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Turn an `OSError` about the path of --out in the `with` block into an error with a remedy."""
+    """In the `with` block, turn an `OSError` about the output folder (--out) into a message that says what to do."""
     try:
         with durable.explained(out):
             yield

@@ -102,7 +102,10 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of repeated `name=value` texts by name. Raises `InvalidInput` for other or repeated ones."""
+    """Return a simulator's parameters by name, parsed from texts such as `participants=3`.
+
+    Raises `InvalidInput` for a text of another form, or if a name occurs twice.
+    """
     parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -157,7 +160,7 @@ class _Limit:
         self.reason = ""
 
     def allows(self) -> bool:
-        """Return whether the search may go on, because neither limit is reached."""
+        """Return whether the search may go on: neither its time nor its memory is used up."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
         elif self._used() > self._memory:
@@ -175,9 +178,9 @@ class _Limit:
 
 @contextmanager
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
-    """Yield a function that searches a model in one process, in several, or on Spark (`master`).
+    """Yield a function that searches the states of a model: on Spark if `master` is given, else in `cores` processes.
 
-    The function takes `max_states` and `keep_going`. Raises `InvalidInput` for values that cannot be used.
+    The function takes `max_states` and `keep_going`. Raises `InvalidInput` if `cores` or `master` cannot be used.
     """
     if master is not None:
         from labkit.search.on_spark import explore_on_spark

@@ -72,7 +72,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
-    """Print the result of grading one shard of the submissions, for which no table of the class is written."""
+    """Print the result of grading one shard (a part of the submissions), which gives no table of the class yet."""
     if as_json:
         print(json.dumps({"shard": part} | _counts(done) | {"seed": done.seed, "level": done.level}))
     else:
@@ -96,7 +96,7 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students are missing, which questions the instructor has to settle, and in which files."""
+    """Print which students are missing, which questions the instructor has to settle, and in which files to do so."""
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 

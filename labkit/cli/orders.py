@@ -91,7 +91,9 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     if question.write or question.ends:
         raise InvalidInput("--write and --ends describe a record of `labkit effects`; name this record with --of.")
     if question.fault and (question.cheapest or not question.design):
-        raise InvalidInput("--fault searches one design; name it, as in --design spark-marker --fault lag.")
+        raise InvalidInput(
+            "--fault searches one design as it is; name it without --cheapest, as in --design spark-marker --fault lag."
+        )
     if not question.design:
         if question.cheapest or question.quietly or question.hold:
             raise InvalidInput(

@@ -34,7 +34,9 @@ def release(
     from labkit.grading.release import release as make
 
     if (title or deadline) and not notebook:
-        raise InvalidInput("--title and --deadline belong to an assignment; name its notebooks with --notebook.")
+        raise InvalidInput(
+            "--title and --deadline describe an assignment, but it has no notebooks; name them with --notebook."
+        )
     course = load(None)
     wanted = assignment.plan(notebook, course, title, deadline) if notebook else None
     notebooks = make(folder, instructor=instructor)

@@ -41,7 +41,10 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace that `text` is, or that is in the file or scenario that `text` names. Raises `InvalidInput`."""
+    """Return a trace (the actions of one simulated run): `text` is the trace, or names a file or scenario that has one.
+
+    Raises `InvalidInput` if there is no such trace.
+    """
     if "~" in text:
         return parse(text)
     if _is_file(text):
@@ -54,7 +57,7 @@ def _is_file(text: str) -> bool:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """Return the simulator's result for the whole run as plain data."""
+    """Return the result of the whole simulated run for --json, such as the judge's verdict."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
