@@ -44,7 +44,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a reader's value as id, key and amount; without an id if it is no row, such as a half-written line."""
+    """Return a value from the reader as id, key and amount; a value that is no row (half a line) gets no id."""
     try:
         return plain(value)
     except (TypeError, ValueError):
@@ -52,7 +52,7 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return one row of a reader as id, key and amount. Raises `TypeError` or `ValueError` if it is not a row."""
+    """Convert one row from the reader to id, key and amount. Raises `TypeError` or `ValueError` if it is no row."""
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

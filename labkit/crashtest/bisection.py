@@ -59,7 +59,7 @@ def bounds(wanted: str) -> tuple[Version | None, Version | None]:
     """Parse a range of versions `FIRST..LAST`; a missing end is None. Raises `InvalidInput` for other forms."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
-        raise InvalidInput(f"--versions {wanted}: write the first and the last version, as in 1.18.0..1.31.0.")
+        raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")
     ends: list[Version | None] = []
     for text in (first.strip(), last.strip()):
         if text and _version(text) is None:
@@ -133,11 +133,11 @@ class Trial:
 
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
-    """Return the result of one version, made from the JSON report of its crash test and that test's exit code.
+    """Return the result of testing one version of a package, from the JSON report and the exit code of its crash test.
 
-    `day` is the version's release day. If `expected`, a guarantee, is given, the result says whether the pipeline
-    met it. Otherwise the result is the best guarantee that the test leaves possible, and whether the pipeline was
-    stuck (never recovered from a crash).
+    `day` is the version's release day. If `expected`, a guarantee, is given, the result says whether the pipeline met
+    it. Otherwise the result is the best guarantee that the test leaves possible, and whether the pipeline was stuck
+    (never recovered from a crash).
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -171,7 +171,7 @@ class Change(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether no other version lies between the two tested ones, so that the later one brought the change."""
+        """Whether the two versions with different results are adjacent, so that the later one brought the change."""
         return not self.undecided and not self.untried
 
     @property
@@ -229,10 +229,10 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether the answer is final: the tests of both ends of the range were conclusive, and a change is located.
+        """Whether no further test could change the answer.
 
-        A change is located if the two versions with different results are adjacent. If no results differ, there is no
-        change to locate.
+        This is so if the tests of the oldest and the newest version were conclusive and either agree, or two adjacent
+        versions with different results have been found.
         """
         return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
 
@@ -242,7 +242,11 @@ class Answer:
         return [self.range.versions[each] for each in ends if self.sides.get(each) is None]
 
     def code(self, expected: str = "") -> int:
-        """Return exit code 1 if the newest version guarantees less than `expected`, 0 for a final answer, else 2."""
+        """Return the exit code of `labkit bisect`.
+
+        It is 1 if the newest version with a conclusive result is weaker than `expected`, 0 if the answer is definite,
+        else 2.
+        """
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1
         return 0 if self.is_definite else 2

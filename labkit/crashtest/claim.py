@@ -75,7 +75,9 @@ class Claim:
 
     @property
     def look(self) -> Look:
-        """The sign and colours for this claim on pages; only exactly-once without a qualifier looks like a success."""
+        """The sign and the colours of this claim on report pages; only an unqualified exactly-once looks like a
+        success.
+        """
         if self.is_stuck:
             return LOOKS[Guarantee.NONE]
         if self.strength is Strength.SAMPLED:
@@ -83,7 +85,7 @@ class Claim:
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the claim is at least as strong as the user's goal; None if too little was tried to know."""
+        """Return whether the claim is as strong as the user's goal; None if the test tried too little to know."""
         if not satisfies(self.at_best, goal.guarantee):
             return False
         if goal is Goal.NOT_REFUTED:
@@ -131,7 +133,9 @@ class FaultClaim:
 
     @property
     def is_silent(self) -> bool:
-        """Whether rows are wrong although the command that met the fault reported success, so nobody would notice."""
+        """Whether a command suffered this fault, left wrong rows, and yet reported success, so that nobody would
+        notice.
+        """
         return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
 
     @property
@@ -178,7 +182,7 @@ class FaultClaim:
 
 
 def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
-    """Return a claim about each kind of fault, in the order of `Fault`; `unknown` about a kind that was not tried."""
+    """Return what a crash test claims about each kind of fault, in the order of `Fault`; `unknown` if not tried."""
     doubts = [each for each in summary.results if each.group is Group.SEEING]
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
@@ -186,8 +190,8 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    After a failed sync labkit drops the bytes that the sync did not save, but it cannot do so in every case. The run
-    proves nothing if labkit could not drop them, the command reported no failure, and all rows are right.
+    After a failed sync labkit itself removes the bytes that were not saved, as the disk would, but it cannot always do
+    so. If it could not, and if the command reported success and all rows are right, the run proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

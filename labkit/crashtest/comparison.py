@@ -117,16 +117,17 @@ def read_report(path: Path) -> ReportPart:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A report of a crash test (`after`), and an earlier report to compare it with (`before`), or None without one."""
+    """Compares a report of a crash test (`after`) with an earlier one (`before`), which is None if there is none."""
 
     before: ReportPart | None
     after: ReportPart
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker, or not, or whether this is unknown.
+        """Whether the later report is weaker than the earlier one, not weaker, or unknown.
 
-        Weaker is one that newly violates a property, or has a weaker guarantee under crashes or under a fault.
+        It is weaker if it newly violates a property such as `lost`, or if its guarantee under crashes or under a fault
+        is weaker.
         """
         before, after = self.before, self.after
         if before is None:
@@ -209,7 +210,7 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether runs with a fault go wrong that did not before, or go wrong in a worse way."""
+    """Return whether runs with this kind of fault newly go wrong, or leave a weaker guarantee than before."""
     if not after.weakest:
         return False
     return not before.weakest or not satisfies(after.at_best, before.at_best)

@@ -56,10 +56,10 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of a crash test; options of the command line override those of the project.
+    """Return the settings of a crash test, from pyproject.toml (`project`) and from the command line.
 
-    `project` are the options from pyproject.toml, by keyword. Raises `InvalidInput` for a bad value, or for options
-    that exclude each other.
+    Both are options by keyword, and the command line takes precedence. Raises `InvalidInput` for a bad value, or for
+    options that exclude each other.
     """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
@@ -73,13 +73,15 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the options `--expect` and `--also`; values on the command line override those of pyproject.toml."""
+    """Return the results that the user demands (`--expect`, `--also`); the command line overrides pyproject.toml."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the only settings class (for sinks or for pipelines) that has this option; None if both or neither do."""
+    """Return the settings class, for sinks or for pipelines, that alone has this option; None if both or neither have
+    it.
+    """
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -90,7 +92,10 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class for these options, of sinks or of pipelines; None if no option names what to test."""
+    """Return the settings class, for sinks or for pipelines, to which these options belong.
+
+    The result is None if no option names a sink or pipeline to test.
+    """
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -98,7 +103,7 @@ def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings]
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` for an option that only the other kind of test (sink or pipeline) has.
+    """Raise `InvalidInput` for an option of the wrong kind of test, such as one for sinks in the test of a pipeline.
 
     `kind` is the settings class of this test. `written` returns an option as the user wrote it, for the message.
     """

@@ -24,7 +24,9 @@ PROJECT = "project"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A shipped pipeline of a real engine such as Flink: an entry of `engines.toml`, which explains the fields."""
+    """A pipeline of a real engine, such as Flink, that labkit ships; `engines.toml` describes it and explains the
+    fields.
+    """
 
     name: str
     system: str
@@ -52,7 +54,7 @@ class Pipeline:
 
     @property
     def key(self) -> str:
-        """The name of the engine as the command line takes it: `delta-lake` for `Delta Lake`."""
+        """The engine's name as users type it on the command line, such as `delta-lake` for `Delta Lake`."""
         return self.system.lower().replace(" ", "-")
 
     @property
@@ -86,9 +88,9 @@ def not_run() -> dict[str, str]:
 
 
 def chosen(names: str) -> list[Pipeline]:
-    """Return the shipped pipelines that a text such as `flink,spark_files` names.
+    """Return the shipped pipelines that a text such as `flink,spark_files` selects.
 
-    Commas separate the names. A name is `all`, a pipeline, or an engine, which stands for all its pipelines. Raises
+    Commas separate the names. Each is the name of a pipeline, or of an engine (for all its pipelines), or `all`. Raises
     `InvalidInput` for an unknown name.
     """
     results: dict[str, Pipeline] = {}

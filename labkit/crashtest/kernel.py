@@ -93,7 +93,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """Return 0, because Spark has processed all rows when a start ends, so no start is repeated."""
+        """How many seconds to repeat a start that did nothing: 0, because Spark processes all rows in one start."""
         return 0.0
 
     @property
@@ -115,9 +115,9 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of Spark's own files; the test tries crash points there last.
+        """Return the masked paths of Spark's own files, where the test crashes last, after the sink's own effects.
 
-        The renames that begin and end a batch are excepted, because the sink works between them.
+        The renames that begin and end a batch are not among them, because the sink works between these renames.
         """
         engine_s = [each for each in effects if self._is_engine_s(each)]
         return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
@@ -134,8 +134,8 @@ class SinkPipeline(PipelineSettings):
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
         """Return the batch that a crash before the system call `crashed_at` interrupted, as a tuple; () if none.
 
-        A batch is interrupted if this call or a later one of the batch changes a file of the sink. Messages to servers
-        and lines of code do not count, because they do not show what they change.
+        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink. Messages to
+        servers and lines of code do not count, because they do not show what they change.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -167,7 +167,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Return the settings to test a Spark job that writes to the sink; save its description and input in `place`."""
+    """Return the settings for testing a Spark job that writes into the sink; save the job and its input in `place`."""
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
@@ -220,7 +220,7 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 
 
 def _make_archive(java: Java, tell: Tell) -> None:
-    """Make a class-data archive if there is none, because each of the many starts of Spark then takes half the time."""
+    """Make a class-data archive if there is none, because it halves the time of each of the many starts of Spark."""
     if fast_start().archive and find_archive(java) is None:
         tell("run", f"making a class-data archive, once, so that Spark starts faster: {SECONDS} s on a quiet machine")
         with suppress(ServiceUnavailable):  # everything works without one
@@ -233,10 +233,10 @@ def kernel_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a Spark sink, in a `with` block.
 
-    The test kills the job at its system calls, or between lines of Python where system calls cannot be watched. With
-    `only_lists` no Spark session is started in advance. If the environment variable LABKIT_TURNS limits the number of
-    tests on this machine, the test waits until earlier ones have ended. Raises `InvalidInput` if the user's file has no
-    `reset`.
+    The test kills the job at its system calls, or between lines of Python if this machine does not let labkit hold
+    system calls. With `only_lists` the caller lists crash points only, so labkit starts no Spark session in advance.
+    The environment variable LABKIT_TURNS may limit the number of tests on this machine; this test then waits for its
+    turn. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

@@ -14,11 +14,11 @@ Tell = Callable[[str, str], None]
 
 
 def silent(_what: str, _text: str) -> None:
-    """Ignore a progress message; use it as `tell` if nobody wants to see the progress."""
+    """Ignore a progress message; callers that want no progress pass this function as `tell`."""
 
 
 class Job(NamedTuple):
-    """One run that a crash test is to perform: its id, title and kind, and the function that performs it."""
+    """One run that a crash test is to perform: id, title, kind, and the function that performs it."""
 
     id: str
     title: str
@@ -58,7 +58,7 @@ class Ledger:
         return time.monotonic() - self._begun > self.budget
 
     def progress(self, job: Job) -> str:
-        """Return a text for a run about to begin, such as "run 3 of 20, about 95 s left" (estimated)."""
+        """Return how far the test is when a run begins, such as "run 3 of 20, about 95 s left" (an estimate)."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
@@ -70,20 +70,19 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run, unless it injects a fault.
+        """Count a planned run, unless it injects a fault, because faults do not affect the guarantee.
 
-        The report states the guarantee without a qualifier such as `sampled` only if every counted run proves
-        something.
+        Unless every counted run proves something, the report qualifies the guarantee, for example as `sampled`.
         """
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
-        """Send the progress message that a run begins."""
+        """Send a progress message: this run begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """Record that a run was not performed because the time budget was used up, and return this result."""
+        """Store and return the result of a run that was left out because the time budget was used up."""
         budget = f"{self.budget:.0f} s were over"
         return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
@@ -101,7 +100,7 @@ class Ledger:
         return result
 
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
-        """Return how much of the crash test all runs so far have covered.
+        """Return how much of a complete crash test the runs so far have covered.
 
         `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
         must make, and `found` is the number of crash points. The other fields of the result have their default values.

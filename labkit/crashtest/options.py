@@ -30,7 +30,7 @@ class Named(Kind[Subject]):
     def read(self, word: object) -> Subject:
         """Parse the value of the option. Raises `Unfit` if it has another form, or if the file does not exist."""
         if not isinstance(word, str):
-            raise Unfit("name a Python file and a function or class in it, as in sink.py:write_batch.")
+            raise Unfit("this names no function or class in a Python file; write FILE:NAME, as in sink.py:write_batch.")
         return Subject.read(word)
 
     def word(self, value: Subject) -> Word:
@@ -39,7 +39,7 @@ class Named(Kind[Subject]):
 
 @dataclass(frozen=True)
 class SharedOptions(Options):
-    """The options that the crash test of a sink and the crash test of a pipeline have in common."""
+    """The options that the crash tests of sinks and of pipelines have in common."""
 
     VERB = "labkit crashtest"
     KIND: ClassVar[str] = ""
@@ -122,21 +122,24 @@ class SharedOptions(Options):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The reader that a test uses without `--reader`; None if there is no default."""
+        """The reader that a test uses if the user does not give `--reader`; None if there is no default."""
         return None
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The folders that a test watches without `--watch`."""
+        """The folders that a test watches if the user does not give `--watch`."""
         return ()
 
     @property
     def is_selection(self) -> bool:
-        """Whether the user selected a part of the test with `--only` or `--since`."""
+        """Whether the user restricted the test to some runs with `--only` or `--since`."""
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines changed since revision `--since`; None without it. Raises `InvalidInput` if git fails."""
+        """Return the lines that changed since the git revision of `--since`; None without this option.
+
+        Raises `InvalidInput` if git fails.
+        """
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:

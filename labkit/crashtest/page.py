@@ -128,7 +128,7 @@ def _violations(result: Result) -> str:
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return an SVG picture of the durable effects in the run without a crash, and of the kills before them."""
+    """Return an SVG picture of the durable effects in the run without a crash, and of the kills before each."""
     kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
     rows: list[Row] = []
     is_whole = not report.settings.only
@@ -248,7 +248,7 @@ def _versions() -> Iterator[str]:
 
 
 def keep(report: Report, out: Path) -> None:
-    """Write the report of a crash test in every format (text, JSON, HTML, badge) into the folder `out`."""
+    """Write the report of a crash test into the folder `out`, in every format (text, JSON, HTML, badge)."""
     (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
     (out / "report.json").write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
     (out / "report.html").write_text(page(report), encoding="utf-8")

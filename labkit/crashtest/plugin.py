@@ -80,14 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CrashTests:
-    """The pytest plugin object that adds the runs of one crash test to a pytest session, as tests."""
+    """The plugin object that adds one crash test to a pytest session; each run of it becomes a pytest test."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform the run without a crash, which reveals the crash points, and add a pytest test for each other run."""
+        """Perform the run without a crash, which shows the crash points, and add a pytest test for each other run."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.configured import configured, demanded, requested
@@ -108,7 +108,7 @@ class CrashTests:
         items += self._tests(session, running, first, only, demand)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Mark the crash test as incomplete if pytest deselects some of its tests, for example by `-k`."""
+        """Mark the crash test as incomplete if pytest deselects some of its runs, for example because of `-k`."""
         runs = [each for each in items if isinstance(each, CrashTest) and each.name != f"crashtest[{_CLAIM}]"]
         if self._running is not None and runs:
             self._running.is_part = True
@@ -150,7 +150,7 @@ class CrashTests:
         return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the guarantee that all runs support together at the end of pytest's report."""
+        """Print the guarantee of the whole crash test at the end of pytest's output."""
         if self._running is not None and self._running.results:
             report = self._running.report()
             terminalreporter.section("labkit crashtest")
@@ -162,14 +162,14 @@ class CrashTests:
 
 
 class CrashTest(pytest.Item):
-    """One pytest test: it compares some runs of a crash test, or the final guarantee, with the user's expectation."""
+    """One pytest test of a crash test: it compares runs, or the guarantee of all runs, with the user's goal."""
 
     def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
         self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs; fail with a reason and the run's timeline if a run is weaker than expected."""
+        """Perform the runs; fail if one is weaker than the user demands, with the reason and the run's timeline."""
         self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -178,9 +178,9 @@ class CrashTest(pytest.Item):
 
 
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
-    """Perform runs; fail if one is weaker than expected, violates a property in `also`, or proves nothing.
+    """Perform runs; fail if one is weaker than `expected`, violates a property in `also`, or proves nothing.
 
-    A bad run with a fault that no sink needs to withstand (a condition) skips the test instead.
+    If the run is a condition (a fault that no sink needs to withstand) and violates a property, skip the test instead.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

@@ -38,7 +38,7 @@ class Diagnosis(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The result of one crash test, from which the text, JSON, HTML and JUnit outputs are made."""
+    """The result of one crash test, which can be shown as text, JSON, HTML or JUnit XML."""
 
     settings: SharedOptions
     adapter: str
@@ -61,12 +61,12 @@ class Report:
 
     @property
     def claim(self) -> Claim:
-        """The guarantee that this test supports, with a qualifier such as `not refuted` unless everything was tried."""
+        """The guarantee that this test supports, with a qualifier such as `not refuted` unless the test is complete."""
         return claim(self.summary)
 
     @property
     def faults(self) -> tuple[FaultClaim, ...]:
-        """The claims about the kinds of fault that the user asked for; they are separate from the guarantee."""
+        """What the test claims about each kind of fault that the user asked for, apart from the guarantee."""
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
@@ -99,21 +99,24 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command of `replay` in a form that works in any folder; for a pipeline it begins with `cd`."""
+        """Return the command that repeats the worst run and works in any folder; for a pipeline it begins with `cd`."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the goal is reached, 1 if it is missed, 2 if the test cannot tell.
+        """Return the exit code: 0 if the test reaches the user's goal, 1 if not, 2 if it cannot tell.
 
-        Without a goal: 0, or 2 if the guarantee is unknown.
+        Without a goal the code is 0, or 2 if the guarantee is unknown.
         """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the guarantee reaches the goal, and the properties `also` hold; None if that is unknown."""
+        """Return whether the guarantee and the claims about faults reach the goal; None if that is unknown.
+
+        No run may be stuck, and each property in `also` must hold.
+        """
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
         if False in claims or Outcome.VIOLATED.value in outcomes:
@@ -244,9 +247,9 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return why a run is weaker than the expected guarantee; empty if it is not, or if it proves nothing.
+    """Return why a run is weaker than the expected guarantee, as a sentence; empty if it is not weaker.
 
-    The result is also empty for a fault that no sink needs to withstand (a condition).
+    A run that proves nothing, or that has a fault which no sink needs to withstand (a condition), is never weaker.
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

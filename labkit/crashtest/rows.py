@@ -73,7 +73,7 @@ class Rows:
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """Return one record for each input row, in order; at the end the store should contain them all."""
+        """Return one record for each input row, in order; all of them should be in the store at the end."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
@@ -88,7 +88,7 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self) -> "Rows":
-        """Return the rows with new, higher ids, to be the input of a second query."""
+        """Return these rows with new ids, higher than all present ones, as the input of a second query."""
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
             [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
@@ -96,9 +96,9 @@ class Rows:
         )
 
     def write(self, folder: Path) -> None:
-        """Write each batch into the folder as files of JSON Lines, one file for each Spark partition.
+        """Write the batches into a folder as files of JSON Lines, with one file of each batch per Spark partition.
 
-        Modification times give the order in which Spark must read the files.
+        The files' modification times tell Spark in which order to read them.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
@@ -110,7 +110,7 @@ class Rows:
 
 
 def generate_large() -> Rows:
-    """Return two batches of generated rows; the first batch has 3000 rows."""
+    """Return two batches of generated rows; the first batch is large, with 3000 rows."""
     large, small = generate(1, per_batch=LARGE), generate(2, LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
@@ -118,8 +118,8 @@ def generate_large() -> Rows:
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Return generated rows in `batches` batches of `per_batch` rows.
 
-    `first` is the number of batches of an earlier query into the same store; if it is not 0, the rows get other keys
-    than those of that query. The ids begin at `base + first * per_batch`.
+    `first` is the number of batches that an earlier query wrote into the same store; if there was one, the rows get
+    other keys than its rows. The ids begin at `base + first * per_batch`.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -140,7 +140,7 @@ def read_rows(path: Path, batches: int) -> Rows:
     except OSError as error:
         raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
     except ValueError as error:
-        raise InvalidInput(f"--rows {path}: write one JSON object per line ({error}).") from None
+        raise InvalidInput(f"--rows {path}: a line is not valid JSON ({error}); write one object per line.") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not isinstance(row.get("id"), int):
             raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
@@ -189,10 +189,10 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return a record with the key under which `labkit.core.judge` looks for older and newer values.
+    """Return a record with the key by which `labkit.core.judge` recognises older and newer values of a row.
 
-    If rows replace each other by key, this is the row's own key. Otherwise every record gets a unique key, so that
-    the judge never takes two rows for two values of one key.
+    In a store that keeps the last row of each key, this is the record's own key. Otherwise every record gets a unique
+    key, so that the judge never takes two rows for two values of one key.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
@@ -215,8 +215,8 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
     """Return how often each input row was added to the sums that a reader returned.
 
-    The generated amounts of one key are different powers of `BASE`, so each digit of the key's sum in that base is the
-    count of one row.
+    The generated amounts of one key are different powers of `BASE`. So if the key's sum is written in that base, each
+    of its digits says how often one row was added.
     """
     sums: Counter[str] = Counter()
     for row in seen:

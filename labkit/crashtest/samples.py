@@ -32,14 +32,14 @@ class Sample(NamedTuple):
 
 
 class TokenReading(NamedTuple):
-    """One reading of the store, with the number of times that each input row occurs in it."""
+    """One reading of the store, and how often each input row occurs in it."""
 
     sample: Sample
     tokens: Counter[Token]
 
 
 class Life(NamedTuple):
-    """One copy of a row in the store over time: the index of the reading that first showed it, and how it ended."""
+    """One copy of a row in the store: the index of the reading that first showed it, and whether it disappeared."""
 
     born: int
     token: Token
@@ -102,7 +102,7 @@ def _copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """If all rows of an unfinished batch are readable, mark them as read too early, before their commit.
+    """If all rows of an unfinished batch are readable, mark them as readable before their commit.
 
     `ids` are the ids of the batch's rows. If only some are readable, none is marked, because `labkit.core.judge`
     reports such a partly visible batch itself (a fractured read).
@@ -116,10 +116,10 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def _of_keys(readings: Sequence[TokenReading]) -> list[Life]:
-    """Return the history of every value of every key, for a store that keeps only the latest row of each key.
+    """Return each value that each key had over time, for a store that keeps only the latest row of each key.
 
-    If a key is missing at the end, all its values count as aborted: they were read and later taken back. A second
-    row of a key in one reading gets a made-up key, so it counts as a row that was not in the input.
+    If a key is missing at the end, all its values count as aborted: they were read and later taken back. A second row
+    of a key in one reading gets a made-up key, so it counts as a row that was not in the input.
     """
     first, extra = [], []
     for each in readings:

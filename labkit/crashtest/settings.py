@@ -52,19 +52,19 @@ _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 def _pair(text: str) -> str:
     name, equals, _ = text.partition("=")
     if not name or not equals:
-        raise Unfit("write name=value, as in --option path=out.")
+        raise Unfit("this is no pair name=value; write one, as in --option path=out.")
     return text
 
 
 def _setting(text: str) -> str:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
-        raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
+        raise Unfit("this is no Spark setting; write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
         reason = OURS[key]
-        raise Unfit(f"leave this key out, because the test sets it itself; {reason}.", key)
+        raise Unfit(f"the test sets this key itself, so leave it out; {reason}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
-        raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
+        raise Unfit("this is no amount of memory; write one as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
         try:
             shlex.split(value)
@@ -86,7 +86,7 @@ def _jar(path: str) -> str:
 
 def _package(text: str) -> str:
     if not _PACKAGE.fullmatch(text):
-        raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
+        raise Unfit("this is no Maven package; write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
 
 
@@ -150,7 +150,7 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """The interface by which Spark calls the sink, such as foreachBatch; None if the user's file decides it."""
+        """The interface by which Spark calls the sink, such as foreachBatch; None if the user's file determines it."""
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property
@@ -176,7 +176,7 @@ class Settings(SharedOptions):
 
     @property
     def options(self) -> dict[str, str]:
-        """The values of the user's `--option NAME=VALUE` for a data source, format or table, by name."""
+        """The values of the user's options `--option NAME=VALUE` for a data source, format or table, by name."""
         return _pairs(self.pairs)
 
     @cached_property

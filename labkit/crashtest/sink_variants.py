@@ -44,7 +44,7 @@ _DEAD_SECONDS = 10.0
 
 @dataclass
 class SinkVariants(Further):
-    """Additional runs for a Spark sink's crash test: a second query, a large batch, a dying task and others."""
+    """The runs that only the crash test of a Spark sink has: a second query, a large batch, a dying task, others."""
 
     job: PlainJob
     rows: Rows
@@ -75,7 +75,7 @@ class SinkVariants(Further):
         return jobs
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield a run with one large batch, then runs that crash within this batch; none with `--rows`."""
+        """Yield a run with one large batch, then runs that crash within this batch; none if the user gave `--rows`."""
         if not self.last_names():
             return
         title = f"a batch of {LARGE} rows"
@@ -88,7 +88,7 @@ class SinkVariants(Further):
         return ["large"] if self.rows.generated and not self.by_lines else []
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
-        """Run two queries with their own rows and checkpoints, one after the other or at the same time (`together`)."""
+        """Run two queries with their own rows and checkpoints, in turn, or at the same time if `together` is set."""
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
@@ -106,10 +106,10 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash between a batch's write and Spark's commit, and repeat the batch with other rows.
+        """Crash between a batch's write and Spark's commit, and then repeat the batch with other rows.
 
-        Half of the next batch's rows are added. If there is no next batch, half of the batch's own rows are missing,
-        because they move to the batch before it.
+        The repeated batch also has half of the next batch's rows. If there is no next batch, half of its own rows move
+        to the batch before it instead.
         """
         batch = min(1, len(self.rows.batches) - 1)
         try:
@@ -194,14 +194,14 @@ class SinkVariants(Further):
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
     """Return the durable effects of the Python workers that run Spark's tasks.
 
-    Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
+    Workers in which a data source commits are left out, because Spark does not retry a failed commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
-    """Kill only the process that is about to make the system call `name`; Spark then retries its task."""
+    """Kill only the worker process that is about to make the system call `name`, so that Spark retries its task."""
     killed: list[int] = []
     times: list[float] = []
 

@@ -21,7 +21,7 @@ RESOLVE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """The user's configuration, jars and packages for the Spark sessions of a test; the test adds its own."""
+    """The configuration, jars and packages that the user gives for the Spark sessions of a test."""
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
@@ -30,14 +30,17 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return the options with jars in place of Maven packages. Raises `InvalidInput` if one is missing."""
+        """Return these options with the jars of the Maven packages instead of the packages' names.
+
+        Raises `InvalidInput` if a package is missing.
+        """
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self) -> Profile:
-        """Return the JVM arguments and configuration of a session; driver memory becomes a JVM argument."""
+        """Return the JVM arguments and the configuration of a session; the driver's memory is one of the arguments."""
         usual, conf, options = PROFILES["crashtest"], dict(self.conf), []
         memory = conf.pop("spark.driver.memory", "")
         if memory:
@@ -49,10 +52,9 @@ class SparkOptions:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """Return the jars of the user's Maven packages and their dependencies, resolved by SparkSubmit.
+    """Let SparkSubmit find the jars of the user's Maven packages and of all their dependencies, and return them.
 
-    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if one is unavailable or takes too
-    long.
+    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if one is unavailable or takes too long.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:

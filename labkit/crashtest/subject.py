@@ -58,7 +58,7 @@ class Subject:
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """Parse `FILE:NAME` or `package.module:NAME`, as a user named a sink or reader.
+        """Parse a sink or reader that the user named as `FILE:NAME` or `package.module:NAME`.
 
         Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`.
         """
@@ -72,7 +72,7 @@ class Subject:
         """Parse `FILE:NAME` or `package.module:NAME`. Raises `Unfit` for another form or a missing file."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
-            raise Unfit("name a Python file and a function or class in it, as in sink.py:write_batch.")
+            raise Unfit("this names no function or class in a Python file; write FILE:NAME, as in sink.py:write_batch.")
         path = Path(file)
         if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
             path = file_of_module(file) or path
@@ -85,7 +85,7 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """Return the source file of a module, found on `sys.path` or in the working folder; None if none is there."""
+    """Return the source file of a module on `sys.path` or in the working folder; None if there is none."""
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -95,7 +95,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which to import the user's file. It is the same in every process, for the sake of pickles.
+    """Return the name under which to import the user's file, the same in every process, as pickling requires.
 
     A file in a package keeps its usual name, so that its relative imports work.
     """
@@ -134,7 +134,7 @@ def load(file: str) -> ModuleType:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error's type and text on one line, at most 200 characters."""
+    """Return an error's type and message on one line of at most 200 characters."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
 

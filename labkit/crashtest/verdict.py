@@ -28,7 +28,7 @@ FAULT_AT = " at "
 
 
 class Group(StrEnum):
-    """The kind of a run in a crash test: which crash or other fault the test causes in it."""
+    """The kind of a run in a crash test, that is, which crash or other fault the run suffers."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -46,13 +46,13 @@ class Group(StrEnum):
 
     @property
     def is_apart(self) -> bool:
-        """Whether runs of this kind are reported separately and do not count toward the guarantee under crashes."""
+        """Whether the report shows runs of this kind separately and does not count them toward the guarantee."""
         return self in (Group.CONDITION, Group.FAULT)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one run of a crash test, after its rows were compared with the expected ones."""
+    """The result of one run of a crash test, in which its rows were compared with the expected rows."""
 
     id: str
     title: str
@@ -95,7 +95,7 @@ class Result:
 
     @property
     def because(self) -> str:
-        """Why the run has its guarantee, in a sentence, such as which rows were lost."""
+        """The reason for the run's guarantee as text, such as which rows were lost."""
         what = "fault" if self.group is Group.FAULT else "crash"
         when = f"after the {what} the job fails again and again" if self.evidence else "the job fails without a crash"
         reasons = [f"stuck: {when} ({self.stuck})"] if self.stuck else []
@@ -138,7 +138,10 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a number that sorts bad results first: loss, duplicates, stuck, wrong reads, no flaw, unknown."""
+    """Return a number by which to sort results, the worst first.
+
+    The order is: loss, duplicates, stuck, wrong reads, no flaw, unknown.
+    """
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -147,7 +150,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much a crash test has tried of all crash points, second crashes during recovery, and planned runs."""
+    """How many of all crash points, second crashes during recovery, and planned runs a crash test has tried."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -176,7 +179,7 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, such as `12 of 83 points`.
+        """How much of the test was tried, such as `12 of 83 points`.
 
         If all points were tried, the text names what else was left out: second crashes, or places to cut a long write.
         """
@@ -209,7 +212,7 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The worst run of those that count toward the guarantee; None if none of them went wrong."""
+        """The worst run, among those that count toward the guarantee; None if no such run violates a property."""
         ranked = [each for each in self.ranked() if each.violated and not each.group.is_apart]
         return ranked[0] if ranked else None
 
@@ -222,14 +225,14 @@ class Summary:
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Return the results of runs that prove nothing, for example because they did not reach their crash point."""
+        """Return the results of runs that prove nothing, for example because no crash point was reached."""
         return [each for each in self.results if each.unknown and not each.skipped]
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that counts toward it was made but proves nothing.
+        """Whether the guarantee is unknown, or a run that counts toward it was performed but proves nothing.
 
-        Had such a run proved something, it might have refuted the guarantee.
+        If such a run had proved something, it might have refuted the guarantee.
         """
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
@@ -243,7 +246,7 @@ class Summary:
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:
-        """Return the best guarantee still possible: the one that holds if every unknown property turns out to hold."""
+        """Return the best guarantee that is still possible, that is, if every unknown property turns out to hold."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
@@ -253,11 +256,12 @@ class Summary:
 def summarise(
     results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = (), faults: Mapping[str, int] | None = None
 ) -> Summary:
-    """Combine the results of all runs into an outcome for each property and a guarantee.
+    """Combine the results of all runs into an outcome for each property, such as `lost`, and a guarantee.
 
-    A property is violated if a run that counts toward the guarantee violates it, and unknown if such a run proves
-    nothing. `unjudged` are properties that runs of this kind cannot judge; they are unknown unless a run violates
-    them. `faults` maps each kind of fault that the user asked for to the number of calls that can suffer it.
+    Only runs that count toward the guarantee matter here. A property is violated if one of them violates it, and
+    unknown if one of them proves nothing. Runs of this kind cannot judge the properties in `unjudged`, so these are
+    unknown unless a run violates them. `faults` maps each kind of fault that the user asked for to the number of calls
+    that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}

@@ -71,7 +71,7 @@ def test_versions_are_ordered_as_versions_and_what_is_left_out_is_named() -> Non
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        ("1.0", "write the first and the last version, as in"),
+        ("1.0", "--versions 1.0: this is not a range"),
         ("2.0..1.0", "swap the two"),
         ("a..b", "a is no version"),
         ("7..8", "no version is in this range (the package has 1.0 to 2.0rc1)"),
@@ -182,7 +182,10 @@ def test_uv_gets_the_index_of_pip() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--package", "dlt", "--command", "python job.py", "--read-command", "cat out"], "no {python} in it"),
+        (
+            ["--package", "dlt", "--command", "python job.py", "--read-command", "cat out"],
+            "--command: {python} is missing",
+        ),
         (["--package", "dlt", "--command", "{python} job.py"], "give --reader FILE:NAME"),
         (["--package", "dlt", "--read-command", "{python} rows.py"], "the command is empty"),
         (["--package", "dlt==1.0", *COMMANDS], "without a version"),

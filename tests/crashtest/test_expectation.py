@@ -116,7 +116,7 @@ def test_rows_as_lines_of_json() -> None:
     text = '{"b": 1.0, "a": [2.5]}\n\n[1]\n'
     assert lines(text, "x") == [{"b": 1, "a": [2.5]}, [1]]
     assert json.dumps(lines(text, "x")[0]["b"]) == "1"
-    with pytest.raises(InvalidInput, match="x, line 2: write one JSON value per line"):
+    with pytest.raises(InvalidInput, match="x, line 2: this is not valid JSON"):
         lines("1\n{", "x")
 
 

@@ -158,8 +158,8 @@ FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; don
         (["--expected", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["--watch", "nowhere"], "nowhere: this folder does not exist"),
         (["--parallel", "0"], "--parallel 0: write how many runs"),
-        (["--expected", "broken"], "line 2: write one JSON value per line"),
-        (["--only", "write nowhere #1"], "does not pass this point"),
+        (["--expected", "broken"], "line 2: this is not valid JSON"),
+        (["--only", "write nowhere #1"], "does not pass this crash point"),
         (["--only", "exit", "--only", "rename store/part-1 #2"], "did you mean 'rename store/part-1 #1'?"),
     ],
 )

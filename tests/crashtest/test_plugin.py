@@ -86,7 +86,7 @@ def test_pytest_has_a_test_for_each_run_that_is_asked_for() -> None:
     assert failed == {f"crashtest[{name}]" for name in (only[1], "guarantee")}
     done = run(*words, "--crashtest-only", "unlink nothing #1")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "--only unlink nothing #1: the run without a crash does not pass this point" in done.stderr
+    assert "--only unlink nothing #1: the run without a crash does not pass this crash point" in done.stderr
     assert left_over() == []
 
 

@@ -434,7 +434,7 @@ def test_one_place_may_be_named_without_a_list(tmp_path: Path, monkeypatch: pyte
             db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
         db.execute("COMMIT")
 
-    with pytest.raises(InvalidInput, match="--only nowhere: the run without a crash does not pass this point"):
+    with pytest.raises(InvalidInput, match="--only nowhere: the run without a crash does not pass this crash point"):
         lab.crash_test(lab.save_sink(appends), only="nowhere", batches=1)
 
 

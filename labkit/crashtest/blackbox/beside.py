@@ -29,7 +29,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One of a pipeline's system calls with durable effects, as the record `effects.json` describes it."""
+    """A recorded system call of a pipeline with a durable effect, as the file `effects.json` describes it."""
 
     lane: str
     name: str
@@ -45,7 +45,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Return the path of the file that the call changes (after a rename, the new one), or the server's address."""
+        """Return the path of the file that the call changes, for a rename the new path; for a message, the server."""
         return self.target or self.path
 
 
@@ -57,9 +57,9 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the pipeline's calls with durable effects in order, with successive writes of a file merged into one.
+        """Return the pipeline's recorded calls in order, with repeated writes of one file merged into one call.
 
-        So the number of buffers that a pipeline writes makes no difference in the comparison.
+        So it makes no difference in the comparison how many buffers a pipeline writes.
         """
         kept: list[Seen] = []
         writing: dict[str, int] = {}
@@ -94,10 +94,10 @@ def read_record(path: Path) -> Record:
 
 
 class Beside:
-    """Compares, on one page, by which system calls several pipelines make data durable: as text, JSON or a picture."""
+    """A comparison, on one page, of the system calls by which several pipelines make data durable."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        """Take the records of the pipelines to compare. Raises `InvalidInput` for fewer than two."""
+        """Prepare to compare the pipelines of these records. Raises `InvalidInput` for fewer than two records."""
         if len(records) < 2:
             raise InvalidInput(
                 "--beside compares records of pipelines; name two or more, as in --beside spark --beside flink."

@@ -85,7 +85,7 @@ STARTS = 2.5
 
 
 class Further:
-    """Additional runs of a crash test; this base class has none, and the test of a Spark sink adds its own."""
+    """Additional runs of a crash test. This base class has none; the test of a Spark sink overrides its methods."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
         """Return the additional runs that can be planned right after the run without a crash."""
@@ -105,7 +105,7 @@ FIRST_CRASH = "crash 1"
 
 
 class FinishedRun(NamedTuple):
-    """One finished run of a crash test: the description that it followed, the record of it, and its result."""
+    """One finished run of a crash test: its description, the record of what happened, and the result."""
 
     job: Job
     run: PipelineRun
@@ -113,12 +113,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is neither unknown nor stuck, both of which may come from the load of parallel runs."""
+        """Whether the result is neither unknown nor stuck; the load of parallel runs may cause either."""
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """The crash test of one pipeline or sink: it chooses the runs, performs them, and reports. Call `healthy` first."""
+    """The crash test of one pipeline or sink: chooses the runs, performs them, and reports. Call `healthy` first."""
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
@@ -154,7 +154,7 @@ class Campaign:
         """Whether runs are left out, so that the test never counts as complete."""
 
     def healthy(self) -> Result:
-        """Perform the run without a crash, which reveals the crash points, and return its result.
+        """Perform the run without a crash, which shows the crash points, and return its result.
 
         Raises `InvalidInput` if the pipeline or the reader fails even in this run.
         """
@@ -181,7 +181,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs that can be planned only after the run without a crash: one per crash point, and others."""
+        """Return the runs that the test plans after the run without a crash: one per chosen crash point, and others."""
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = self.points[EXIT].number
         jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
@@ -207,10 +207,10 @@ class Campaign:
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the crash points to try: those in `chosen`, or with `--since REVISION` other ones.
+        """Return the crash points to try: those in `chosen`, unless the user gave `--since REVISION`.
 
-        The other ones are all points at lines of Python that changed since that git revision, and a few important
-        points.
+        With this option, they are all points at lines of Python that changed since that git revision, and a few
+        important points.
         """
         changed = self.settings.changed()
         if changed is None:
@@ -219,11 +219,12 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the runs with a second crash during the recovery from a first one, and those with a crash loop.
+        """Return the runs with a second crash during the recovery from a first one, and the runs with a crash loop.
 
-        Call this method after the runs with one crash. A second crash is *directed* if it is chosen by what the restart
-        did, for example at a system call that the first start did not make; the others are random. `every` demands all
-        directed ones, otherwise their number is limited. With `--since` only crashes at changed lines are returned.
+        Call this method after the runs with one crash, because a second crash is *directed* if something that a restart
+        did is the reason for it, for example a system call that the first start did not make. The other second crashes
+        are random. With `every`, all directed ones are returned, otherwise a limited number. With `--since` only
+        crashes at changed lines are returned.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -260,16 +261,16 @@ class Campaign:
         return [f"{', '.join(blurred[:3])}{more} {differ}"] if blurred else []
 
     def outages(self) -> list[Job]:
-        """Return one job for each chosen point at which the power fails; [] without `--power-cut`."""
+        """Return one job for each chosen point at which the power fails; [] if the user did not give `--power-cut`."""
         if not self.settings.power_cut:
             return []
         return list(map(outage_job, choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)))
 
     def faults(self, *, every: bool = False) -> list[Job]:
-        """Return the runs in which one system call suffers a fault that `--fault` names, such as a write error.
+        """Return the runs in which one system call suffers a fault that the user asked for, such as a write error.
 
-        By default the fault hits the calls at which it is most likely to do damage; with `every`, all calls that it can
-        hit.
+        By default these are the calls at which the fault is most likely to do damage; with `every`, all calls that can
+        suffer it.
         """
         if self.settings.since and not self.settings.only:
             return []
@@ -282,7 +283,7 @@ class Campaign:
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash at a point, test each state of the files that a power cut may leave there, and store the results."""
+        """Crash at a point, restart from each state of the files that a power cut may leave, and store the results."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -302,9 +303,9 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, then a job for state outside of the watched folders, if any.
+        """Yield the runs that depend on all earlier runs, then perhaps a job about state outside of watched folders.
 
-        That job starts no process. Its result gives the reason why such state makes the guarantee unknown.
+        That job starts no process: if there is such state, its result says why the guarantee is unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -346,9 +347,9 @@ class Campaign:
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Perform the runs and return their results, in parallel if the test has made copies of the user's folder.
+        """Perform the runs and return their results; if the test has made copies of the user's folder, in parallel.
 
-        Without copies the runs happen in order, so only then may a run depend on the one before it.
+        Without copies the runs happen in order, and only then may a run depend on the one before it.
         """
         kept = len(self.results)
         if self._copies:
@@ -364,7 +365,7 @@ class Campaign:
     def _run_beside(self, jobs: Sequence[Job]) -> None:
         """Perform the runs in parallel, and store their results in the order of `jobs`.
 
-        If a result is unknown or stuck, the load of parallel runs may be the reason, so that run is repeated alone.
+        If a result is unknown or stuck, the load of the other runs may be the reason, so that run is repeated alone.
         """
         free: SimpleQueue[Harness] = SimpleQueue()
         for each in self._copies:
@@ -405,7 +406,7 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
-        """Store the results of parallel runs that had ended when the test was stopped."""
+        """Store the results of those parallel runs that had already ended when the test was stopped."""
         kept = {each.id for each in self.results}
         ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
         for run in (each.result() for each in ended):
@@ -458,7 +459,7 @@ class Campaign:
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
         """Return those rows in `values`, read before new input came, that must still be there after the new input.
 
-        Rows that the new input replaces, such as counts, are left out. `longer` are the rows that are due with the new
+        Rows that the new input changes, such as counts, are left out. `longer` are the rows that are due with the new
         input.
         """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
@@ -470,7 +471,7 @@ class Campaign:
         return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
 
     def everything(self) -> Report:
-        """Perform the whole crash test as the settings demand, and return the report."""
+        """Perform the whole crash test that the settings describe, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -487,14 +488,14 @@ class Campaign:
         return self.report()
 
     def plan(self, jobs: Sequence[Job]) -> int:
-        """Set the time budget, given the runs planned so far; return how many runs the test may make in total."""
+        """Set the time budget for the planned runs `jobs`; return how many runs the test may perform in total."""
         more = self.most.pairs + self.most.directed + len(self.outages()) + len(self.faults())
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Raise the time budget to what the runs of `jobs` need, and return `jobs` unchanged."""
+        """Raise the time budget, if necessary, so that the runs of `jobs` fit into it; return `jobs` unchanged."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
 
@@ -521,7 +522,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the planned runs (or those of `--only`) in groups; runs of one group do not depend on each other."""
+        """Yield the planned runs, or those of `--only`, in groups; runs of a group do not depend on each other."""
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
@@ -535,8 +536,8 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come the remaining crash points, then the remaining directed second crashes (chosen by what a restart did
-        after the first crash), and then random second crashes, as many as `--pairs` allows.
+        First come the crash points that are left, then the directed second crashes that are left (chosen by what a
+        restart did), and finally random second crashes, as many as `--pairs` allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -558,10 +559,10 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
-        """Return the runs that `--only NAME` asks for, in the order in which they must happen.
+        """Return the runs that `--only NAME` needs, in the order in which they must happen.
 
-        Before a run with two crashes, for example, comes the run with the first crash alone. `jobs` are the planned
-        runs, by default those of `jobs()`. Raises `InvalidInput` at once if the id `name` is unknown.
+        For example, a run with two crashes needs the run with the first crash alone. `jobs` are the planned runs, by
+        default those of `jobs()`. Raises `InvalidInput` at once if the id `name` is unknown.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
@@ -572,7 +573,9 @@ class Campaign:
             return self._one_further(name)
         kind = name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:
-            raise InvalidInput(f"--only {name}: this run injects a fault; add --fault {kind}, which allows it.")
+            raise InvalidInput(
+                f"--only {name}: this run injects a fault; add --fault {kind}, without which the test injects none."
+            )
         # If several points are at the line, the first one counts.
         if point := next((each for each in self.points.values() if each.is_called(name.partition(THEN)[0])), None):
             return self._from(point, name)
@@ -591,10 +594,10 @@ class Campaign:
         close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
         others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
         known_ids = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
-        raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{known_ids}")
+        raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point, then the run with the id `name` if it has more crashes."""
+        """Yield the run with one crash at this point, and then the run with the id `name`, if it has more crashes."""
         first, then, second = name.partition(THEN)
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
@@ -604,8 +607,8 @@ class Campaign:
             recovered = [each for each in points(recovery.effects if recovery else ()) if each.is_called(second)]
             if not recovered:
                 raise InvalidInput(
-                    f"--only {name}: the restart after a crash at {first} does not pass the point {second}; choose "
-                    "an id from the report of a whole test."
+                    f"--only {name}: the restart after a crash at {first} does not pass the crash point {second}; "
+                    "choose an id from the report of a whole test."
                 )
             yield pair_job(Pair(point, recovered[0]))
 
@@ -616,14 +619,14 @@ class Campaign:
             if job.id == name:
                 return
         raise InvalidInput(
-            f"--only {name}: this time the test has no run with this id, because it depends on what an earlier run "
-            "shows; choose an id from the report of a whole test."
+            f"--only {name}: this time the test has no run with this id, because the results of earlier runs decide "
+            "which later ones it has; choose an id from the report of a whole test."
         )
 
     def listing(self) -> list[dict[str, str]]:
-        """List the crash points, and the other runs known before the test, each as a dict with `id` and `line`.
+        """List the crash points and the other runs that are known before the test, each as a dict with `id` and `line`.
 
-        For a crash point, `line` is the line of Python there (empty if unknown); for another run it is the run's title.
+        For a crash point, `line` is the line of Python there (empty if unknown), otherwise the title of the run.
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
@@ -631,7 +634,7 @@ class Campaign:
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
-        """Return the report of a test that was stopped early; None if not even its first run had ended."""
+        """Return the report of a test that was stopped early; None if not even the first run had ended."""
         if not self.results:
             return None
         self.is_part = True

@@ -44,17 +44,17 @@ Python replaces each cache file by a rename and checks it when reading, so paral
 
 
 class Shared(Exception):
-    """Raised if the runs of a pipeline share something and so cannot be parallel; the message says what they share."""
+    """Raised if runs of a pipeline share a file or server, and so cannot be parallel; the message names it."""
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return how many runs may be executed in parallel: `--parallel`, or else as many as cores and memory allow."""
+    """Return how many runs may happen in parallel: `--parallel`, or as many as the cores and the free memory allow."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings for a copy of the pipeline in `folder`: every path in its own folder becomes one in `folder`.
+    """Return the settings for a copy of the pipeline's folder: paths in that folder become paths in the copy `folder`.
 
     Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """
@@ -140,7 +140,7 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
 
 
 def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> None:
-    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if these runs interfere."""
+    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
     times = Counter(place for places, _ in tried for place in places)
@@ -160,8 +160,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while it runs in other copies as well.
 
-    Return two things: the files outside of the copy, and the servers, to which the run wrote; and the reason why the
-    run differed from the run in the user's folder, empty if it did not.
+    Return two values. The first are the files outside of the copy, and the servers, that the run touched. The second
+    says how the run differed from the run in the user's folder; it is empty if it did not differ.
     """
     places: set[str] = set()
 
@@ -201,7 +201,7 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return a result whose texts and evidence name the user's folder instead of the copy in which the run was made."""
+    """Return the result of a run in a copy of the user's folder, with the user's folder in all texts instead."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

@@ -129,7 +129,7 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """The kind of a system call, and the masked path or the server and message that it concerns."""
+    """The kind of a system call, and what the call concerns: a masked path, or a server and a message."""
 
     kind: str
     where: str
@@ -141,7 +141,7 @@ class _Step(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A series of neighbouring crash points at all of which a crash does the same harm, for example loses rows."""
+    """A series of neighbouring crash points; a crash at any of them does the same harm, such as a loss of rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -152,17 +152,17 @@ class Stretch(NamedTuple):
 
     @property
     def opened(self) -> str:
-        """The last system call before the crash point `first`, with its line of Python; empty if there is none."""
+        """The last system call before the stretch, with its line of Python if known; empty if there is none."""
         return self.first.place_before
 
     @property
     def opening(self) -> str:
-        """The name of the system call that a crash at `first` leaves without its sequel: done, or cut in two."""
+        """The name of the system call that begins the stretch: a crash after it, or within it, does harm."""
         return self.first.effect if self.first.cut else self.first.after
 
     @property
     def closing(self) -> str:
-        """The name of the system call that a crash at `last` prevents or cuts, and after which no harm is done."""
+        """The name of the system call that ends the stretch: once this call is complete, a crash does no harm."""
         return self.last.effect
 
     def includes(self, point: Point) -> bool:
@@ -181,9 +181,9 @@ def diagnose(
 ) -> Diagnosis | None:
     """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` gets the name of a system call, and
-    returns whether the engine records with this call that a batch is finished. `files` maps the names of system calls
-    to the files that they change, since several files may share a masked path such as `out/<n>`.
+    `points` maps the id of each run with one crash to its crash point. `decides` returns, for the name of a system
+    call, whether the engine records with this call that a batch is finished. `files` maps the names of system calls to
+    the files that they change, since several files may share a masked path such as `out/<n>`.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -203,7 +203,7 @@ def diagnose(
 
 
 def _harm_both_ways(summary: Summary) -> str:
-    """Return in how many runs with crashes rows are lost, and in how many doubled; empty unless both happen."""
+    """Return in how many runs with crashes rows are lost, and in how many doubled; empty unless both occur."""
     crashed = [each for each in summary.results if each.group in (Group.CRASH, Group.PAIR) and not each.unknown]
     losing, doubling = (sum(bool(each.rows_of(axis)) for each in crashed) for axis in ("lost", "duplicate"))
     both = f"rows are lost in {losing} of the runs with crashes and doubled in {doubling}"
@@ -349,7 +349,7 @@ def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
 
 
 def _at_server(window: Stretch) -> Recipe | None:
-    """Return the repair for rows that a server may have got outside of a transaction; None for all other rows."""
+    """Return the repair for the case that a server gets rows outside of a transaction; None if this is not the case."""
     opening = _Step.of(window.opening)
     _, _, word = opening.where.rpartition(" ")
     if opening.kind != CallKind.SEND or word not in (*_HTTP, "DELETE", opening.where):

@@ -36,7 +36,7 @@ def bytes_of(content: Content) -> bytes:
 
 
 class Written(NamedTuple):
-    """A write that no sync of its file has followed yet, so that a loss of power may undo the write."""
+    """A write that no sync has made durable yet, so that a loss of power may undo it."""
 
     number: int
     """The running number of the system call that wrote, among the recorded calls of the run."""
@@ -46,7 +46,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents if only half of this write reached the disk; `now` are the full contents."""
+        """Return the file's contents if only the first half of this write reached the disk; `now` has all of it."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -97,7 +97,7 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """Raised for a system call whose consequences on the disk the model does not know."""
+    """Raised for a system call if the model does not know what a loss of power does to its result."""
 
 
 def _unseen(change: str, created: str = "this file") -> NotModelled:
@@ -121,14 +121,17 @@ class Disk:
     """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Load the model; `copies` maps each folder to a copy made before the run, which counts as synced."""
+        """Fill the model from copies of the folders, made before the run; everything in a copy counts as synced.
+
+        `copies` maps each folder to its copy.
+        """
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self._disks = {folder.stat().st_dev for folder in copies if folder.exists()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """Update the model with a system call, or note that the model does not know the call's consequences.
+        """Apply a system call to the model, or note that the model does not know the call's consequences.
 
         `brought` is the content of a file that the call moves or links into the folders from outside.
         """
@@ -169,7 +172,9 @@ class Disk:
 
     def _sync(self, call: Call) -> None:
         if call.name == "syncfs" and len(self._disks) > 1:
-            raise NotModelled("the folders lie on several file systems, of which syncfs syncs only one")
+            raise NotModelled(
+                "the watched folders lie on several file systems, and labkit does not know which of them syncfs synced"
+            )
         if call.name in ("sync", "syncfs"):
             for file in self.files():
                 _settle(file)
@@ -238,7 +243,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file of the model that has a name in some folder, now or on the disk."""
+        """Yield every file of the model that has a name in some folder, in the view of programs or on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:
@@ -254,16 +259,16 @@ class Disk:
                 yield node
 
     def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
-        """Return everything below each folder, by path, except the shared-memory files of databases.
+        """Return the contents of each folder, by path, except the shared-memory files of databases.
 
-        `names` and `contents` choose which names and which contents count: those that programs see now (the default),
-        or those on the disk.
+        `names` and `contents` choose the view: names and contents that programs see now (the default), or those on the
+        disk.
         """
         every = (_tree(root, names, contents) for root in self.roots.values())
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a loss of power may leave: the name of each in `EXTREMES`, and its folders."""
+        """Yield the extreme states that a loss of power may leave, each with its name in `EXTREMES` and its folders."""
         yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now_named, _on_disk)
         yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)
@@ -363,7 +368,7 @@ def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two things are of the same kind (file, link or folder), with equal bytes or link targets."""
+    """Return whether two entries of a folder are equal: of one kind, with the same bytes or the same link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -372,9 +377,9 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return in words how folders after a loss of power (`then`) differ from what programs saw before it (`now`).
+    """Return as text how folders after a loss of power (`then`) differ from those that programs saw before (`now`).
 
-    The result is empty if they are equal.
+    The text is empty if they are equal.
     """
     differences: dict[str, list[str]] = {"not there": [], "there again": [], "empty": [], "not as written": []}
     for own, other in zip(now, then, strict=True):
@@ -389,7 +394,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Make the real folder `folder` contain `wanted`. Files that are equal already are left untouched."""
+    """Change the real folder `folder` so that its contents are `wanted`; files that are equal stay untouched."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

@@ -46,10 +46,10 @@ RETURN = "return"
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
-    """Return a path with placeholders for all parts that differ from run to run, such as ids and times.
+    """Return a path in which placeholders replace the parts that differ from run to run, such as ids and times.
 
-    With `entries`, the numbers in the names of successive files are replaced as well: `offsets/3` becomes
-    `offsets/<n>`. `pids` are the process ids to replace.
+    With `entries`, the numbers of successive files are replaced as well: `offsets/3` becomes `offsets/<n>`. `pids` are
+    the process ids to replace.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -75,12 +75,12 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`; paths that differ only in numbers become equal."""
+    """Return a masked path with `<n>` for every number, so that paths which differ only in numbers become equal."""
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """Return a system call's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
+    """Return the name of a system call without its running number, `rename offsets/<n>` for `rename offsets/<n> #2`."""
     return name.rpartition(" #")[0] or name
 
 
@@ -108,7 +108,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """The name of the system call, the same in every run, such as `rename offsets/<n> #2`."""
+        """The name of the system call, such as `rename offsets/<n> #2`, which is the same in every run."""
         if self.kind is CallKind.EXIT:
             return "exit"
         return f"{self.kind} {self.where} #{self.occurrence}"
@@ -120,13 +120,13 @@ class Effect:
 
     @property
     def family(self) -> str:
-        """The name without numbers, such as `rename offsets/<n>`, which similar system calls share."""
+        """The name without any number, such as `rename offsets/<n>`; similar system calls share it."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Gives each system call of a run a name that is the same in every run; the calls must come in their order."""
+    """Gives each system call of a run a name that is the same in every run, if it gets the calls in their order."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class Namer:
     ) -> None:
         """Prepare to name the system calls that concern these watched folders.
 
-        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
-        `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every run; a call
-        on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier starts, whose
-        process ids may still be in names of files. Names omit the name of the folder `unnamed`.
+        `ignored` are patterns of files (by name, or by path below a folder) and of servers that do not belong to the
+        pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
+        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier
+        starts, because their process ids may occur in names of files. Names omit the name of the folder `unnamed`.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -195,7 +195,7 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return a path below its watched folder, with placeholders for ids and process numbers.
+        """Return a path relative to its watched folder, with placeholders for ids and process numbers.
 
         The result is None if the file is ignored or outside of the watched folders.
         """
@@ -216,8 +216,8 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For these files the number at the end of a call's name (`#2`) would mean another file in each run. Pass the result
-    to the `Namer` of later runs, which then keeps the numbers in the files' names instead.
+    For such a path, the running number of a call (`#2`) would mean another file in each run. Pass the result to the
+    `Namer` of later runs, which then keeps the numbers in the files' names.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

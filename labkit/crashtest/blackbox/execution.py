@@ -51,22 +51,25 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds without a durable effect in a start: before the first effect, and between two."""
+    """The longest times in seconds that a start spent without a durable effect: before the first, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Note the time between two effects, in seconds since the start; `earlier` is 0.0 before the first effect."""
+        """Take the time between two effects into account.
+
+        Both are in seconds since the start; `earlier` is 0.0 before the first effect.
+        """
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return after how many seconds without a durable effect an endless command counts as done.
+        """Return how many seconds without a durable effect mean that a command which never ends has done its work.
 
-        `begun` says whether this start has had such an effect already.
+        `begun` says whether this start has had a durable effect already.
         """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
@@ -95,19 +98,22 @@ Ask = Callable[[Effect], bool | None]
 
 
 class Starter(Protocol):
-    """Chooses the function that starts the pipeline's command and watches it."""
+    """A function that chooses how the pipeline's command is started and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return that function. `is_first`: for the first start of a run; `exits`: the started process must exit."""
+        """Return the function that starts and watches the command.
+
+        `is_first` is set for the first start of a run. With `exits`, the started process must exit at the end.
+        """
 
 
 class Stopped(LabError):
-    """Raised in a run because the whole crash test was stopped."""
+    """Raised inside a run if the whole crash test is stopped."""
 
 
 @dataclass
 class Beside:
-    """The objects that parallel runs share: an observer of all their system calls, and a signal that stops them."""
+    """What parallel runs share: an observer of all their system calls, and a signal that stops them."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each system call that has a durable effect, in any folder or on any server; None if not needed."""
@@ -167,7 +173,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
 
     def decide(self, call: Call) -> Decision:
-        """Record a system call, and answer what to do: let it go on, let it fail, or kill the pipeline."""
+        """Record a system call that the kernel holds, and answer: let it happen, let it fail, or kill the pipeline."""
         answer = self._decide(call)
         if answer is Answer.GO_ON or isinstance(answer, TimedFault):
             if self.note is not None:
@@ -211,7 +217,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Answer whether to keep waiting, or to kill the command because it is done or was silent for too long."""
+        """Answer whether to wait on, or to kill the command because it is done or has been silent for too long."""
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
@@ -231,7 +237,7 @@ class Execution:
         return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
-        """Return whether an endless command has delivered all rows; the reader is called only after a silence."""
+        """Return whether a command that never ends has delivered all rows; calls the reader only after a silence."""
         if self.endless is False:
             return False
         allowed = self.settings.limit
@@ -250,16 +256,16 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Write the part of a large write that may reach the file before SIGKILL ends it; `kind` says which part.
+    """Write that part of a large write which may reach the file before SIGKILL ends the write.
 
-    The kernel held the whole write until its process was dead, so labkit writes this part itself. Raises `JobFailed`
-    if that is impossible.
+    `kind` says which part. labkit writes it, because the kernel held the whole write until its process was dead. Raises
+    `JobFailed` if that is impossible.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "the write at which the pipeline was killed cannot be cut at this place: it is shorter in this run, or its "
-            "bytes are unknown, so this run proves nothing"
+            "the write during which labkit killed the pipeline cannot be cut at this place: in this run the write is "
+            "shorter, or labkit does not know its bytes, so this run proves nothing"
         )
     try:
         with Path(call.path).open("r+b") as file:
@@ -267,15 +273,15 @@ def write_part(call: Call, kind: str = "") -> None:
             file.write(call.content[:size])
     except OSError as error:
         raise JobFailed(
-            f"the first part of the write to {call.path} at which the pipeline was killed could not be written "
-            f"({error.strerror})"
+            f"labkit killed the pipeline during a write to {call.path}, but the first part of this write could not be "
+            f"written ({error.strerror}), so this run proves nothing"
         ) from error
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start of the pipeline was killed at its crash point.
+    """Return whether a start of the pipeline reached its crash point and was killed there.
 
-    At the end of a command that never ends by itself, return whether all rows were there.
+    If the point is the end of a command that never ends by itself, return whether all rows were there.
     """
     if start.watched.held is not None:
         return True

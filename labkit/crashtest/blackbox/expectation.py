@@ -23,7 +23,7 @@ class WholeRows(Rows):
     """The expected rows of a pipeline whose division into batches is unknown."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches, because nobody knows them; so the judge never reports a batch as partly visible."""
+        """Return no batches, because they are unknown; so the judge never reports a batch as partly visible."""
         return []
 
 
@@ -35,7 +35,7 @@ class Total(NamedTuple):
 
 
 def text(value: Any) -> str:
-    """Return a row as JSON text that does not depend on the order of its columns."""
+    """Return a row as JSON text; rows that differ only in the order of their columns give the same text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
@@ -67,26 +67,26 @@ class Expectation:
 
     @property
     def by_offset(self) -> Mapping[int, Any]:
-        """The expected rows, each by its index; `seen` uses this index as the row's id."""
+        """The expected rows by index; `seen` returns this index as the id of a row."""
         return dict(enumerate(self.values))
 
     @property
     def history_shape(self) -> Shape:
-        """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows in their own form.
+        """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows unchanged.
 
-        The judge cannot compare totals, so `seen` returns the expected row of a total that is right once, of one that
-        is too small never, and of one that is too large twice.
+        The judge cannot compare totals. Therefore `seen` returns the expected row of a right total once, of a total
+        that is too small never, and of one that is too large twice.
         """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the rows that a reader returned, each with the index of the expected row that it matches, or -1."""
+        """Return the rows that a reader returned, each with the index of the expected row that it equals, or -1."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many expected rows are missing in `values`, the rows that a reader returned."""
+        """Return how many of the expected rows are missing in `values`, which a reader returned."""
         present = {token.offset for token in tokens(self.seen(values), self.history_shape, self.rows.expected())}
         return len([offset for offset in self.due() if offset not in present])
 
@@ -98,9 +98,9 @@ class Expectation:
         return sorted({record.key: record.offset for record in records}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match each row that was read with the next expected row that equals it.
+        """Match each row that the reader returned with the next expected row that equals it.
 
-        If equal rows are read more often than expected, the surplus is matched with the last of them, and so counts as
+        If equal rows occur more often than expected, the surplus is matched with the last of them, and so counts as
         duplicates.
         """
         places: dict[str, list[int]] = defaultdict(list)
@@ -116,7 +116,7 @@ class Expectation:
             yield Seen(place, (key(row) if last else None) or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match the totals that were read with the expected ones by name.
+        """Match the totals that the reader returned with the expected ones by name.
 
         A total that is too small yields nothing, so its row counts as lost. A total that is too large yields its row
         twice, so the row counts as a duplicate.
@@ -144,10 +144,10 @@ class Expectation:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the rows that a pipeline should produce, with the form in which its reader returns rows.
+    """Return the rows that a pipeline should produce, and the form in which its reader returns rows.
 
-    `values` are the expected rows. `read` are the reader's rows after a run without a crash, which show whether it
-    returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
+    `values` are the expected rows. `read` are the reader's rows after a run without a crash; they show whether the
+    reader returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
     rows = [
@@ -161,7 +161,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, because the reader returned no expected row, unless its totals are just too small."""
+    """Raise `InvalidInput` because the reader returned no expected row; not if its totals are only too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -190,7 +190,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Parse JSON Lines. Raises `InvalidInput` for a bad line, with the source `where` and the line's number."""
+    """Parse JSON Lines. Raises `InvalidInput` for a bad line, and names the source (`where`) and the line's number."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
@@ -198,12 +198,14 @@ def lines(text_of_them: str, where: str) -> list[Any]:
         try:
             values.append(_whole(json.loads(line)))
         except ValueError as error:
-            raise InvalidInput(f"{where}, line {number}: write one JSON value per line ({error}).") from None
+            raise InvalidInput(
+                f"{where}, line {number}: this is not valid JSON ({error}); write one value per line."
+            ) from None
     return values
 
 
 def _whole(value: Any) -> Any:
-    """Return a JSON value with whole floats as ints, because 1.0 and 1 are the same number for a user."""
+    """Return a JSON value in which floats such as 1.0 become ints, because users make no difference between them."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -56,7 +56,7 @@ SMALLER = ", so the test does not know all effects that make rows readable, and 
 
 @dataclass(frozen=True)
 class Healthy:
-    """What the run without a crash showed; every crash test begins with this run."""
+    """The findings of the run without a crash, with which every crash test begins."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -74,12 +74,12 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called. The test chooses crash points by the rows that the reader returned, so whether a call
-    succeeds must depend only on locks of the pipeline, not on the load of the machine.
+    A slow reader is not called. The test chooses crash points by these readings, so it must not depend on the load of
+    the machine which of the calls succeed, only on the pipeline's locks.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
-        """Prepare to call the user's reader; `usual` is the number of seconds that a call usually takes."""
+        """Prepare to call the user's reader; a call usually takes `usual` seconds."""
         self._helpers, self._usual = helpers, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
@@ -108,7 +108,7 @@ class Glances:
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a list with a note if the reader failed or was skipped at some system calls; otherwise []."""
+        """Return a note, in a list, if the reader failed or was skipped at some system calls; otherwise []."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -229,7 +229,7 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a list with a note on files that the reader made or changed since `before`; [] if there are none."""
+    """Return a note, in a list, on files that the reader created or changed since `before`; [] if there are none."""
     watched = harness.settings.watched
     namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
     changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]
@@ -251,7 +251,7 @@ def _check(harness: Harness, start: Start) -> None:
         remedy = (
             "rows that are due were still missing then"
             if harness.wanted
-            else "one that never ends needs --expected, so that its end is known by its rows"
+            else "a command that never ends needs --expected, so that labkit knows by the rows when it is done"
         )
         raise InvalidInput(f"{name}: without any crash {how_it_ended}; {remedy}.")
 
@@ -267,7 +267,7 @@ def _check_emptied(harness: Harness) -> None:
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
         why = str(error).rstrip(".")
-        raise InvalidInput(f"the run without a crash ended well, but then the store was not emptied: {why}.") from None
+        raise InvalidInput(f"the run without a crash ended well, but then emptying the store failed: {why}.") from None
     if left:
         raise InvalidInput(
             f"--reset: it left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
@@ -286,8 +286,8 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
     """If the user gave no `--expected`, repeat the run without a crash and check that it leaves the same rows.
 
-    Returns a list with a note about this check; with `--expected` it returns []. `values` are the rows of the first
-    run. Raises `InvalidInput` if the rows differ, because then nobody knows which are right.
+    Return a note about this check, in a list; with `--expected` return []. `values` are the rows of the first run.
+    Raises `InvalidInput` if the rows differ, because then nobody knows which are right.
     """
     if expected is not None:
         return []

@@ -37,10 +37,10 @@ LATER = "later"
 
 
 def later_job(end: Point) -> Job:
-    """Return the run that crashes at the command's end, recovers, and starts the command once more, as on the next day.
+    """Return the run that crashes at the command's end, recovers, and then starts the command once more.
 
-    Before this last start the test waits for `--pause` seconds, so that a lease, or a record of finished work, may
-    expire.
+    This last start stands for the next day's. Before it the test waits for `--pause` seconds, so that a lease, or a
+    record of finished work, may expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -58,7 +58,7 @@ def later_job(end: Point) -> Job:
 
 
 def new_input_job(at: Point) -> Job:
-    """Return the run in which new input comes after the recovery from a crash at the point `at`."""
+    """Return the run in which the pipeline crashes at the point `at`, recovers, and then gets new input."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -71,7 +71,7 @@ def new_input_job(at: Point) -> Job:
 
 
 def grown_input_job(at: Point) -> Job:
-    """Return the run in which new input comes between a crash at the point `at` and the restart."""
+    """Return the run in which the pipeline crashes at the point `at` and gets new input before the restart."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -82,7 +82,7 @@ def grown_input_job(at: Point) -> Job:
 
 
 def two_instances_job(held: str) -> Job:
-    """Return the run in which one instance of the pipeline is stopped before the call named `held` while another runs.
+    """Return the run in which the pipeline is stopped before the call named `held` while a second instance runs.
 
     The run does not count toward the guarantee, because many schedulers never start a second instance.
     """
@@ -91,12 +91,12 @@ def two_instances_job(held: str) -> Job:
 
 
 def single_job(point: Point) -> Job:
-    """Return the run with a single crash, at this point."""
+    """Return the run with one crash, at this point."""
     return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
 
 
 def fault_job(point: Point, fault: Fault) -> Job:
-    """Return the run in which the system call at this point suffers a fault while the command lives on."""
+    """Return the run in which the system call at this point suffers a fault and the command is not killed."""
     return Job(
         f"{fault}{FAULT_AT}{point.name}",
         f"{fault} at {point.place}",
@@ -119,7 +119,7 @@ def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:
 
 
 def loop_job(point: Point) -> Job:
-    """Return the run that crashes several times in a row at the same point, as in a crash loop."""
+    """Return the run of a crash loop: the pipeline crashes several times in a row at the same point."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash_loop(run, point, LOOP)
@@ -129,7 +129,7 @@ def loop_job(point: Point) -> Job:
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job for all runs in which the power fails at this point."""
+    """Return the job for the runs in which the power fails at this point, one for each possible state of the disk."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
@@ -143,10 +143,10 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more.
+    """Restart from an older checkpoint: crash, copy the checkpoint, run to the end, restore the copy, start again.
 
-    `effects` are the system calls of the run without a crash. Raises `JobFailed` without a checkpoint
-    folder.
+    The crash is in the middle of `effects`, the system calls of the run without a crash. Raises `JobFailed` if there is
+    no checkpoint folder.
     """
     folder = harness.settings.checkpoint
     assert folder is not None
@@ -167,7 +167,7 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """Return the crash point just after the middle one of the system calls in the checkpoint's folder.
+    """Return the crash point in the middle of the system calls that change the checkpoint's folder.
 
     If the test watches lines of Python instead of system calls, this is the middle of all lines, because a line does
     not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
@@ -187,7 +187,10 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Crash at a point, restart from each state of the files that a power cut may leave there, and yield these runs."""
+    """Crash at a point, and yield a run for each state of the files that a power cut may leave there.
+
+    Each run restarts the pipeline from one of these states.
+    """
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         # The call at which the pipeline was killed is not among the entries, because it did not happen.
@@ -220,7 +223,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return why the computed states after a power cut cannot be trusted; empty if they can."""
+    """Return why nobody can know the states of the disk after a power cut in this run; empty if they are known."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

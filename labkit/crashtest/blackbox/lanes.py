@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table of purposes (lanes): a pattern of paths, and the purpose of system calls on such paths."""
+    """One row of the table of lanes (purposes): a pattern of paths, and the lane of system calls on these paths."""
 
     lane: str
     pattern: str
@@ -79,14 +79,17 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the purpose of a system call (its lane), such as `data` for output, in a table of paths."""
+    """Finds the lane of a system call, that is its purpose, such as `data` for output, in a table of paths."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the user's rows, texts `NAME=GLOB`, before the built-in table. Raises `InvalidInput` if malformed."""
+        """Put the rows that the user gave as `NAME=GLOB` before the built-in table.
+
+        Raises `InvalidInput` for a text of another form.
+        """
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the purpose of a system call, such as `data`; for an unlisted message to a server, `send`."""
+        """Return the lane (purpose) of a system call, such as `data`; `send` for a message that is in no row."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -104,8 +107,8 @@ def _own(text: str) -> Shape:
     name, sign, pattern = text.partition("=")
     if not (sign and name.strip() and pattern.strip()):
         raise InvalidInput(
-            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; labkit's lanes (roles of files) are "
-            f"{', '.join(LANES)}, and any other NAME adds a lane."
+            f"--lane {text[:60]}: this is no pair NAME=GLOB; write one, as in decision='manifests/*'. labkit's lanes "
+            f"(roles of files) are {', '.join(LANES)}, and any other NAME adds a lane."
         )
     return Shape(name.strip(), pattern.strip(), "named with --lane")
 

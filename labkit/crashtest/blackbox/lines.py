@@ -35,7 +35,10 @@ class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to read lines; `read` gets a thread id and a process id, and returns the current line or None."""
+        """Prepare to read lines with `read`, which returns a thread's current line of Python, or None.
+
+        Its arguments are the ids of the thread and of its process.
+        """
         self._read = read
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
@@ -47,7 +50,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for the restart after a crash, where the same calls may come from other lines."""
+        """Return a new `Lines` for a restart after a crash, where calls of the same name may come from other lines."""
         other = Lines(self._read)
         other._begun = self._begun
         return other
@@ -55,8 +58,9 @@ class Lines:
     def added(self, effect: Effect, folder: Path) -> Effect:
         """Return the system call with the line of Python that makes it, and with the command line of its process.
 
-        Both are empty if the process does not run Python. Use this only while the kernel holds the call. The path in a
-        line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of the folder.
+        Both are empty if the process does not run Python. Call this only while the kernel holds the system call. The
+        path in a line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of
+        the folder.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()
@@ -88,7 +92,7 @@ class Lines:
         return line
 
     def notes(self) -> list[str]:
-        """Return a list with a note if lines were not read because a package is missing; otherwise []."""
+        """Return a note, in a list, if lines were not read because a package is missing; otherwise []."""
         return [MISSING] if self._missed else []
 
 

@@ -73,7 +73,7 @@ _STARTUP, _ENCRYPTION = 196608, 80877103
 
 
 def word(head: bytes, size: int) -> str:
-    """Return the name, such as `Produce`, of a message to a server; empty if its type is not recognised.
+    """Return the type of a message to a server, such as `Produce` for Kafka; empty if it is not recognised.
 
     `head` are the first bytes of the message, `size` is its length in bytes.
     """

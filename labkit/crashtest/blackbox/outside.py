@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders; each use proves that the file holds state."""
+    """How a later start used a file outside of the watched folders; each kind of use shows that the file is state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -58,7 +58,7 @@ class Elsewhere:
         self._ignored = ignored
 
     def __call__(self, path: str) -> bool:
-        """Return whether the path lies outside of the watched folders, and is no device, cache or ignored file."""
+        """Return whether the path is outside of the watched folders, and is no device, cache or ignored file."""
         if not path.startswith("/") or (path.startswith(NOWHERE) and not path.startswith(MEMORY)):
             return False
         if any(Path(path).is_relative_to(folder) for folder in self._watched):
@@ -67,7 +67,7 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a glob pattern such as `*.log` or `cache/*` matches a whole path, or the end of the path."""
+    """Return whether a glob pattern such as `*.log` or `cache/*` matches the path or its last parts."""
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
@@ -93,7 +93,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Record a system call that is about to happen: add its file to `made`, `changed` or `removed`."""
+        """Add the file of a system call, which is about to happen, to `made`, `changed` or `removed`."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -179,7 +179,7 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record of the files that one start changes; the caller passes each system call to it."""
+        """Return an empty record of the files that one start changes; the caller gives each system call to it."""
         return Changes(self._elsewhere)
 
     @contextmanager
@@ -208,7 +208,7 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file without reading it: changed or left alone; None if this does not show state.
+        """Return how a start used a file that it did not read, if this shows that the file is state; otherwise None.
 
         `again` says that an earlier start made the file, and that this start, which was not killed, did not open it.
         """
@@ -218,7 +218,7 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the files with state that runs in a copy of the user's folder have found.
+        """Add the files that runs in a copy of the user's folder recognised as state.
 
         `there` is the copy and `here` the user's folder; a path next to the copy becomes the path next to the user's
         folder.
@@ -232,7 +232,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a list with a note on files that the pipeline writes outside of the watched folders; [] if none."""
+        """Return a note, in a list, on files that the pipeline writes outside of the watched folders; [] if none."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -240,7 +240,7 @@ class Outside:
         return [note] if self.named else []
 
     def doubt(self) -> str:
-        """Return why state outside of the watched folders makes the guarantee unknown; empty if there is none."""
+        """Return why state outside of the watched folders makes the guarantee unknown; empty if there is no state."""
         if not self.states:
             return ""
         first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))

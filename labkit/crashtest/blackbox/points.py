@@ -43,7 +43,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """The most runs of each kind that a crash test plans; it makes more of them if time is left."""
+    """How many runs of each kind a crash test plans at most; a test with time left makes more."""
 
     points: int
     """The crash points before second crashes."""
@@ -74,7 +74,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, f
 
 
 class Point(NamedTuple):
-    """A crash point: before a system call with a durable effect, within a write, or at the end of the whole command."""
+    """A crash point: the place before a system call with a durable effect, within a write, or at the command's end."""
 
     name: str
     number: int
@@ -90,12 +90,15 @@ class Point(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """The name of the system call that the crash prevents or cuts; `exit` at the command's end."""
+        """The name of the system call that a crash at this point prevents or cuts; `exit` at the command's end."""
         return effect_of(self.name)
 
     @property
     def kind_of_cut(self) -> str:
-        """Where the crash cuts a write, as a suffix: `, first page`; empty for the middle, or if it cuts no write."""
+        """The place at which the crash cuts a write, as a suffix of the name: `, first page`.
+
+        It is empty for a cut in the middle, and for a crash that cuts no write.
+        """
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
@@ -109,13 +112,13 @@ class Point(NamedTuple):
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def is_called(self, name: str) -> bool:
-        """Return whether a user's `name` means this point: its own name, or a line of Python as in `job.py:16`."""
+        """Return whether a user who typed `name` means this point: by its own name, or by a line as in `job.py:16`."""
         return name == self.name or (
             self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether the Python line of the call before or after this point is among the changed lines."""
+        """Return whether the call before or after this point is made by one of the changed lines of Python."""
         return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
 
     def __str__(self) -> str:
@@ -125,7 +128,7 @@ class Point(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return after how many bytes a SIGKILL may end a write, since Linux ends one only between two pages of memory.
+    """Return after how many bytes of a write a SIGKILL may end it; Linux does so only between two pages of memory.
 
     The range is empty if the call is no write, or a write within one page. Source: `generic_perform_write` in
     mm/filemap.c.
@@ -143,8 +146,8 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
     Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
-    with a row per line: at the end of a row, and within the last row. Linux may end a write there, too, if the write
-    began at another position of the file, because a border could then lie there.
+    with a row per line: at the end of a row, and within the last row. Linux could end a write there as well if it began
+    at another position of the file, because a border could then lie there.
     """
     pages = borders(call)
     places = {}
@@ -177,7 +180,7 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run, from its system calls with durable effects; the last one is the command's end.
+    """Return every crash point of a run in order, given its system calls; the last one is the command's end.
 
     With `syncs`, there is also a point before each sync, for tests of power cuts; with `within`, there are points
     within each write that a SIGKILL may cut.
@@ -196,9 +199,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that replaces the point before the sync `name`, where a kill loses nothing.
+    """Return the name of the crash point to use instead of the one before the sync `name`.
 
-    The result is empty if there is no sync of that name.
+    A kill before a sync loses nothing, so the result is the next point that is not before a sync. It is empty if there
+    is no sync of that name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -233,9 +237,9 @@ def choose(
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the most important crash points of a run, in the order in which a test tries them.
 
-    They are the points just after a system call that changed the reader's rows (`shown`), those before a call that can
-    make rows visible, and the command's end. `effects` are the run's calls. Points at files in `last`, a set of masked
-    paths, come last.
+    They are just after a system call that changed the reader's rows (`shown`), before a call that can make rows
+    visible, and at the command's end. `effects` are the run's calls. Points at files in `last`, a set of masked paths,
+    come last.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
@@ -244,14 +248,14 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
 def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the points before every system call with a durable effect, syncs included, the most important first.
 
-    `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files
-    in `last`, a set of masked paths, come last.
+    `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files in
+    `last`, a set of masked paths, come last.
     """
     return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the calls named in `shown`: their names without numbers, such as `rename offsets/<n>`."""
+    """Return the families of the calls named in `shown`; a family, such as `rename offsets/<n>`, has no numbers."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
@@ -315,19 +319,19 @@ def _by_rank(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """A pair of crash points for one run: a crash, and a second crash during the recovery from it."""
+    """Two crash points for one run: of the first crash, and of a second crash during the recovery from it."""
 
     first: Point
     second: Point
 
     @property
     def name(self) -> str:
-        """The id of the run with both crashes: the names of the two crash points, joined by `then`."""
+        """The id of the run with both crashes: the names of the two crash points, with `then` between them."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 class Pairs(NamedTuple):
-    """The pairs of crash points (a crash, and one in its recovery) that a test tries, and all that are possible."""
+    """The pairs of a crash and a second crash during its recovery: those that a test tries, and all possible ones."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -338,7 +342,7 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files before each system call of its restarts; equal values mean equal files."""
+    """The states of a pipeline's files before each system call of its restarts; equal states have equal values."""
 
     before: Mapping[Point, Mapping[str, Hashable]]
     """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
@@ -348,16 +352,16 @@ class States(NamedTuple):
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
     def after(self, pair: Pair) -> Hashable | None:
-        """Return the state of the files after both crashes of a pair; None if it is not known."""
+        """Return the state in which both crashes of a pair leave the files; None if it is not known."""
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
 class Recoveries:
-    """The restarts after crashes that a test has seen: their system calls with durable effects, by crash point.
+    """The restarts after crashes that a test has seen, each by the crash point and with its system calls.
 
-    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if what the
-    restart did is a reason for its second point, for example a call that only restarts make. All other pairs are
-    sampled at random.
+    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if something
+    that the restart did is the reason for its second point, for example a call that only restarts make. All other pairs
+    are sampled at random.
     """
 
     def __init__(
@@ -367,11 +371,11 @@ class Recoveries:
         showing: Container[str] = (),
         states: "States | None" = None,
     ) -> None:
-        """Store the system calls with durable effects of the restart after each crash, by crash point.
+        """Store what the restart after each crash did: its system calls with durable effects, by crash point.
 
         `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
-        calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None
-        if unknown.
+        calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None if
+        unknown.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
@@ -379,7 +383,7 @@ class Recoveries:
         self._states = states or States({}, frozenset(), is_whole=False)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return pairs of crashes to try: directed ones, chosen by what a restart did, and `most` random ones.
+        """Return pairs of crashes to try: directed ones (chosen by what a restart did) and up to `most` random ones.
 
         `most_directed` limits the number of directed pairs.
         """
@@ -396,10 +400,12 @@ class Recoveries:
     def directed(self) -> list[Pair]:
         """Return the directed pairs, whose second crash is chosen by what the restart did, in the order to try them.
 
-        First come a few pairs whose second crash is at a call that only restarts make, then one pair with crashes in
-        two batches, then pairs that crash twice at the same point, then the other pairs with a call that only restarts
-        make. The last pairs are there only because they leave files from which no other run recovers. A pair is left
-        out if labkit knows that another run recovers from the same state.
+        1. A few pairs whose second crash is at a call that only restarts make.
+        2. One pair with crashes in two batches, and pairs that crash twice at the same point.
+        3. The other pairs of the first kind.
+        4. Pairs whose only reason is that they leave files from which no other run recovers.
+
+        labkit leaves out a pair if it knows that another run recovers from the same state.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -417,9 +423,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes after which the state of the files is known, the most important ones first.
 
-        If the restarts after several crashes make the same calls, only the last of these crashes is used: the other
-        files that the crashes left, such as a temporary one, had no influence. Syncs are not compared, and the creation
-        of a file equals the emptying of one.
+        If restarts after several crashes make the same calls, only the last of these crashes counts, because the other
+        files that the crashes left, such as a temporary one, had no influence. The comparison ignores syncs, and takes
+        the creation of a file for the same as the emptying of one.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -438,8 +444,8 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at a system call that only restarts make.
 
-        Of several crashes whose restarts make the same calls, only the last is used. One pair of each family (calls
-        with the same name but for numbers) comes first, beginning with the rarest family.
+        If restarts after several crashes make the same calls, only the last of these crashes counts. First comes one
+        pair for each family (calls whose names differ only in numbers), beginning with the rarest family.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}
@@ -462,8 +468,8 @@ class Recoveries:
     def twice(self) -> list[Pair]:
         """Return the pairs that crash twice at the same point: in the first start, and again in the restart.
 
-        Only the most important points are used: just after rows changed, before a call that can make rows visible, and
-        the command's end. The end comes last.
+        They are only at the most important points: just after rows changed, before a call that can make rows visible,
+        and, last of all, at the command's end.
         """
         passed = {}
         for first, effects in self._recoveries.items():
@@ -474,9 +480,9 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` points for a crash loop: crash points that the restart reaches again.
+        """Return up to `most` crash points for a crash loop, each of which the restart reaches again.
 
-        A program that skips a batch after several attempts counts an attempt before it writes the batch's rows.
+        A program that skips a batch after several attempts counts the attempt before it writes the batch's rows.
         Therefore points before calls that change rows come first.
         """
         kinds = {each.name: each.family for each in self._healthy}
@@ -484,11 +490,11 @@ class Recoveries:
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return a list with one pair: a crash in one batch, and a second crash in a later one; [] if impossible.
+        """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
 
         Calls whose names differ only in numbers count as calls of different batches. The first crash is at the first
-        such call with an important crash point, the second at the last such call of the restart. Calls that change rows
-        are preferred.
+        such call that is an important crash point, the second at the last such call of the restart. Calls that change
+        rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -509,7 +515,7 @@ class Recoveries:
 
 
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
-    """Return a seeded random sample of at most `most` pairs that are not in `done`.
+    """Return a random sample, always the same, of at most `most` pairs that are not in `done`.
 
     `ranks` maps each candidate to the importance of its second point. In up to two thirds of the sample, the first
     crash is at the end of the command, and the second is in the restart, just after a call that changes rows or before

@@ -29,17 +29,17 @@ from labkit.host.syscalls.watching import EVERY_KIND, go_on, watch
 
 
 class Entry(NamedTuple):
-    """A recorded system call; `brought` is the content of a file that it moves into the recorded folders, or None."""
+    """A recorded system call; `brought` is the content of a file that it moves into the folders, otherwise None."""
 
     call: Call
     brought: Content | None = None
 
 
 class Journal:
-    """The recorded system calls of one run, from which labkit computes what a power cut may leave; see `recording`."""
+    """The recorded system calls of one run, from which labkit computes what a power cut may leave (`recording`)."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record the calls that concern some folders; `copies` maps each to its copy made before the run."""
+        """Prepare to record the calls that concern these folders; `copies` maps each to a copy made before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -57,11 +57,11 @@ class Journal:
         kinds: frozenset[CallKind] = EVERY_KIND,
         contents: bool = True,
     ) -> WatchedRun:
-        """Run a command, and record its system calls that change the folders.
+        """Run a command, and record the system calls by which it changes the folders.
 
         `decide` is called before each system call of these kinds and says whether the call may happen; calls of other
-        kinds always do. The record has all calls that happen, with the bytes of writes, so `contents` is ignored. The
-        other arguments are those of `labkit.host.syscalls.watching.watch`.
+        kinds always may. The record contains all calls that happen, with the bytes of writes, so `contents` is ignored.
+        The other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:
@@ -75,14 +75,14 @@ class Journal:
         return self.watched
 
     def disk(self, point: int) -> Disk:
-        """Return a model of the folders and their disk just before the recorded call number `point`, from 0."""
+        """Return a model of the folders and the disk as they were just before the recorded call `point`, from 0."""
         disk = Disk(self._copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose result on the disk is unknown, by name, each with its files; {} if none."""
+        """Return the recorded calls whose effect on the disk is unknown, by name, each with its files; {} if none."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -94,7 +94,7 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files whose contents the recorded calls do not explain.
+        """Return the files whose present contents do not follow from the recorded calls.
 
         Call this method before anything else changes files.
         """
@@ -128,7 +128,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal, in a `with` block; its `watch` runs a command and records how it changes these folders."""
+    """Provide a journal, in a `with` block, whose `watch` runs a command and records how it changes the folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):
@@ -150,7 +150,7 @@ class State:
     """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make each of these real folders equal to this state; files that are equal already stay untouched."""
+        """Make the real folders equal to this state; files that are equal already stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 

@@ -30,7 +30,7 @@ LAST_WORDS = 200
 
 
 def last_words(log: Path) -> str:
-    """Return a clause for an error message that quotes the first error in a log, or else its last line.
+    """Return a clause for an error message: the first error in a log, or else the log's last line.
 
     The message quotes the log because the log's folder may be gone before anybody reads it.
     """
@@ -42,7 +42,7 @@ def last_words(log: Path) -> str:
 
 
 class HelperCommand:
-    """A command that the user gave for an option such as `--reset`; a shell runs it in the user's folder."""
+    """A shell command that the user gave for an option such as `--reset`; it runs in the user's folder."""
 
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
@@ -96,7 +96,10 @@ class HelperCommand:
 
 
 def ending(status: int | None) -> str:
-    """Return a clause on how a command ended; `status` is its exit code, minus its signal, or None if it was killed."""
+    """Return a clause on how a command ended, such as "it ended with exit code 1".
+
+    `status` is its exit code, or the negative number of its signal, or None if the test killed it.
+    """
     if status is None:
         return "it was killed"
     if status < 0:
@@ -139,7 +142,7 @@ class HelperCommands:
         return HelperCommand(option, command, self._settings, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empty the store, checkpoint and input, then run the user's `--feed`, which puts new input there.
+        """Empty the store, the checkpoint and the input, then run the user's `--feed`, which writes the input.
 
         Raises `InvalidInput` if a command fails.
         """
@@ -151,24 +154,24 @@ class HelperCommands:
             raise InvalidInput(str(error)) from None
 
     def add_input(self) -> None:
-        """Add new input by the user's command `--more`. Raises `ReaderFailed` if it fails."""
+        """Run the user's command `--more`, which adds new input. Raises `ReaderFailed` if it fails."""
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
-        """Empty the store, checkpoint and input by the user's reset. Raises `ReaderFailed` if that fails."""
+        """Run the user's reset, which empties store, checkpoint and input. Raises `ReaderFailed` if it fails."""
         assert self._reset is not None
         self._reset()
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows in the store now.
+        """Return the rows that are in the store now.
 
         Raises `ReaderFailed` if the reader fails, and `InvalidInput` if it returns something other than rows.
         """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def expected(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce; None if neither the user nor the settings know them.
+        """Return the rows that the pipeline should produce; None if neither the user nor the settings give them.
 
         Raises `InvalidInput` if the user's rows cannot be read.
         """

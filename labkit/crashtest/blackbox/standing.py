@@ -168,7 +168,7 @@ def user_row(text: str) -> Meaning:
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(
-            f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'; WRITE is one of "
+            f"--write {text[:60]}: this is no pair EFFECT=WRITE, as in 'write store/all.txt=visible'; WRITE is one of "
             f"{', '.join(Write)}, or {NOTHING}."
         )
     return meaning(pattern.strip(), writes.strip())

@@ -75,7 +75,7 @@ def meaning(pattern: str, writes: str) -> Meaning:
             (later if inside else now).add(write)
     if not writes.strip():
         raise InvalidInput(
-            f"{pattern!r}: name the kind of write that these effects make, one of {', '.join(Write)}; or "
+            f"{pattern!r}: the kind of write that these effects make is missing; name one of {', '.join(Write)}, or "
             f"{NOTHING!r} if they do not count."
         )
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
@@ -114,7 +114,7 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
     every = engines()
     for name in names:
         if name not in every:
-            raise InvalidInput(f"writes.toml has no rows for {name!r}; {nearest(name, list(every))}")
+            raise InvalidInput(f"writes.toml lists no engine {name!r}; {nearest(name, list(every))}")
     return tuple(row for name in names or every for row in every[name].rows)
 
 
@@ -202,13 +202,14 @@ def orders(
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
     if not steps:
         raise InvalidInput(
-            "the record contains no effect that writes output, staged or visible; name one with --write."
+            "labkit knows no effect in the record that writes output, staged or visible; name one with --write."
         )
     for number, step in enumerate(steps, start=1):
         if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
-                f"step 1 of the record has the order {order_text(order_of(steps[0]))!r}, and step {number} "
-                f"{order_text(order_of(step))!r}; set `ends` (--ends) to the effect that ends every step."
+                f"the steps of the record differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
+                f"{number} in the order {order_text(order_of(step))!r}; set `ends` (--ends) to the effect that ends "
+                "every step."
             )
     return Orders(tuple(steps))
 
@@ -236,8 +237,8 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
         row = _row(name, table)
         if row is None:
             raise InvalidInput(
-                f"writes.toml does not list the effect {name!r}; name its kind of write, or {NOTHING!r} if it "
-                "does not count."
+                f"writes.toml does not list the effect {name!r}; name its kind of write (--write), or "
+                f"{NOTHING!r} if it does not count."
             )
         waiting |= row.later
         writes = set(row.now)
@@ -290,6 +291,6 @@ def _step(events: Sequence[_Event]) -> Step:
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
             f"the writes of one step are interleaved ({write_order}), so no kind comes first; set `ends` (--ends) to "
-            "an effect that ends every step, or omit it."
+            "an effect that ends every step, or leave `ends` out."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

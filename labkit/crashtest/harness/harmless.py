@@ -7,21 +7,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """Read all rows of a batch and discard them; stands in for a user's foreachBatch function."""
+    """Read all rows of a batch and discard them, in place of a user's foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """Discard a row; stands in for a user's foreach function."""
+    """Discard a row, in place of a user's foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """Return a writer into Spark's `noop` format; stands in for a user's function that starts a query."""
+    """Return a writer into Spark's `noop` format, in place of a user's function that starts a query."""
     return rows.writeStream.format("noop")
 
 
 class Nowhere(DataSourceStreamWriter):
-    """A writer of a Python data source that reads its rows and discards them."""
+    """The writer of a Python data source; it discards all rows."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         for _ in iterator:

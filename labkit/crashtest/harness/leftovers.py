@@ -31,7 +31,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 def opened(scratch: Path) -> set[str]:
     """Return the open files, and the addresses of open connections, of the Python processes of this Unix session.
 
-    Logs, files in `scratch`, and connections within the session are left out.
+    Log files, files in `scratch`, and connections between processes of the session are left out.
     """
     members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
     files: set[str] = set()
@@ -63,7 +63,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return, sorted, the ids of the living processes that have `mark`, a test's id, in their environment."""
+    """Return the ids of the living processes whose environment contains `mark`, the id of a test, in order."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -78,5 +78,5 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager for a test's temporary folder, which also removes the folders that killed tests left."""
+    """Return a context manager for a test's temporary folder; it also removes folders of tests that were killed."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

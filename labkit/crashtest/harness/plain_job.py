@@ -124,7 +124,7 @@ def reach(file: str) -> None:
 
 
 def run(job: PlainJob) -> None:
-    """Run the job until its input is used up, continuing from its checkpoint if there is one."""
+    """Run the job until it has processed all its input; it continues from its checkpoint if there is one."""
     reach(job.file)
     module = load(job.file)
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
@@ -169,7 +169,7 @@ class Traces:
     """A snapshot of a Spark session and its process before a job, to detect what the user's sink leaves behind."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        """Record the state of the session and its process now; files in `scratch` do not count."""
+        """Record the present state of the session and its process; files in the folder `scratch` do not count."""
         self._spark, self._scratch = spark, scratch
         self._open, self._threads, self._before = opened(scratch), threads(), self._now()
 
@@ -214,7 +214,7 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query through the Spark interface of the user's sink, so that the sink's first query starts fast.
+    """Run a query through the Spark interface that the user's sink has, so that the sink's first query starts fast.
 
     The query discards its rows; `scratch` is a folder for its files.
     """
@@ -290,7 +290,7 @@ def read(path: str) -> PlainJob:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return an error of the user's code as a sentence of at most 400 characters, without the text that Spark adds."""
+    """Return an error of the user's code as text of at most 400 characters, without the words that Spark adds."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _ERROR.fullmatch(line):
@@ -314,7 +314,7 @@ def _cause_in_java(text: str) -> str:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job that the file `path` describes (verb `run`), or start Spark for it in advance (verb `wait`)."""
+    """Run the job described in the file `path` (verb `run`), or start Spark for this job in advance (verb `wait`)."""
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

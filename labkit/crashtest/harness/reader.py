@@ -44,7 +44,7 @@ MOST_ROWS = 1_000_000
 
 
 class ReaderFailed(LabError):
-    """Raised if the user's reader gave no usable rows this time; another call may succeed."""
+    """Raised if this call of the user's reader gave no usable rows; another call may succeed."""
 
     exit_code = 64
 
@@ -53,7 +53,7 @@ Verb = Literal["adapter", "describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A request to the process that imports the user's file: to name its sink, return rows or reset the store."""
+    """A request to the process that imports the user's file: name the sink's interface, return rows, or reset."""
 
     verb: Verb
 
@@ -97,7 +97,7 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface, such as foreachBatch, that fits the user's object; needs no `with` block.
+        """Return the Spark interface, such as foreachBatch, of the user's sink; this call needs no `with` block.
 
         Raises `InvalidInput` if the object is not a sink, or if importing the file takes too long or ends the process.
         """
@@ -113,14 +113,14 @@ class Reader:
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
-        labkit gives up after `seconds`, or when the function has slept for `asleep` seconds in a row, as it does while
-        it waits for a lock. Raises `ReaderFailed` if this call fails, and `InvalidInput` if no later call can succeed
-        either.
+        labkit stops a call that takes more than `seconds`, or that sleeps for `asleep` seconds in a row, as a call that
+        waits for a lock does. Raises `ReaderFailed` if this call fails, and `InvalidInput` if every later call would
+        fail as well.
         """
         return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
-        """Empty the store by the user's function `reset`. Raises `ReaderFailed` if it fails."""
+        """Call the user's function `reset`, which empties the store. Raises `ReaderFailed` if it fails."""
         self._ask("reset", RESET_SECONDS)
 
     def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:
@@ -194,7 +194,7 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process is in a timed sleep, as SQLite is between two attempts to get a lock."""
+    """Return whether a process waits for a timer of the kernel, as SQLite does between two attempts to get a lock."""
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:
@@ -250,9 +250,7 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
 def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
     if verb == "adapter":
         if not hasattr(module, name):
-            raise _Refused(
-                f"{module.__file__}: it does not define {name}; write FILE:NAME with a name that it defines."
-            )
+            raise _Refused(f"{module.__file__}: this file does not define {name}; name something that it defines.")
         try:
             return Answer(adapter=adapter_of(getattr(module, name), where))
         except InvalidInput as error:
@@ -268,7 +266,7 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised if the user's file has no such sink or reader, or if the reader returned what can never be rows."""
+    """Raised if the user's file contains no such sink or reader, or if the reader's result can never be rows."""
 
 
 def _rows(returned: Any, where: str) -> list[Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The settings that a test gives to all queries that the user's code starts, and the list of these queries."""
+    """The checkpoint and name suffix for all queries that the user's code starts, and the list of these queries."""
 
     checkpoint: str
     suffix: str
@@ -30,7 +30,7 @@ _starting = threading.local()
 
 @functools.cache
 def _replace_starts() -> None:
-    """Wrap the PySpark methods by which the user's code starts a query, once in this process."""
+    """Wrap the PySpark methods that start a query, once per process, so that a test controls its checkpoint."""
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     for name, around in (("start", _around_start), ("toTable", _around_start), ("queryName", _around_name)):
@@ -87,6 +87,6 @@ def begin(run: Callable[[], Any], start: Start) -> Future[None]:
 
 
 def wants_writer(function: Callable[..., Any]) -> bool:
-    """Return whether a user's function takes a DataStreamWriter instead of a DataFrame, by its annotation."""
+    """Return whether the user's function is annotated to take a DataStreamWriter; otherwise it takes a DataFrame."""
     [parameter, *_] = inspect.signature(function).parameters.values()
     return "DataStreamWriter" in str(parameter.annotation)

@@ -47,7 +47,7 @@ class WarmJob:
     """One Spark process that was started ahead of time, in a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in the working folder `folder`; `job` is the file that describes what to run.
+        """Start the process in the working folder `folder`, to run the job that the file `job` describes.
 
         `place` is a new folder for the log of the process, and for the files by which labkit tells it what to do.
         """
@@ -72,7 +72,7 @@ class WarmJob:
             time.sleep(_POLL)
 
     def go(self, order: Go) -> None:
-        """Tell the waiting process to run the job that `order` names."""
+        """Let the waiting process run the job that `order` names."""
         path = self._place / "order"
         path.write_bytes(wire.encode(order))
         path.rename(self._place / GO)
@@ -83,7 +83,10 @@ class WarmJob:
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
-        """Return whether the job has ended and the process waits for another; call it once for each job."""
+        """Return whether the job has ended and the process waits for the next one.
+
+        Returns True only once for each job.
+        """
         done = self._place / DONE
         if not done.exists():
             return False
@@ -101,7 +104,10 @@ class WarmJobs:
     """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare the pool for the job in the file `job`; during a run, up to `most` processes start for later runs."""
+        """Prepare the pool for the job in the file `job`.
+
+        While one process runs the job, up to `most` others start Spark for later runs.
+        """
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
@@ -109,14 +115,15 @@ class WarmJobs:
         self._count = 0
 
     def start_one(self, folder: Path) -> None:
-        """Let the first session start in the working folder `folder`, while labkit prepares the first run."""
+        """Start the first Spark process in the working folder `folder`, while labkit still prepares the first run."""
         self._fill(1, folder, os.environ)
 
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return a function that starts the next job of a run and watches the job's system calls.
+        """Return a function that lets a waiting process run the job, and watches the job's system calls.
 
-        Only the first start of a run may use a process in which another job has ended, because a restart after a crash
-        must find nothing in memory. With `exits`, the process must exit at the end of the job, so no other job uses it.
+        `is_first` says that this is the first start of a run. Only such a start may use a process in which another job
+        has ended, because a restart after a crash must find nothing in memory. With `exits`, the process must exit at
+        the end of the job, so no other job uses it.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
