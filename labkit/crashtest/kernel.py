@@ -115,7 +115,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of Spark's own files, where the test crashes last, after the sink's own effects.
+        """Return the paths of Spark's own files, with placeholders (`offsets/<n>`); the test crashes there last.
 
         The renames that begin and end a batch are not among them, because the sink works between these renames.
         """

@@ -129,7 +129,7 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """The kind of a system call, and what the call concerns: a masked path, or a server and a message."""
+    """A system call without its number: its kind, and the file, or the server and message, that it concerns."""
 
     kind: str
     where: str

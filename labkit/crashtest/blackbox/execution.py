@@ -40,7 +40,7 @@ NOT_SUFFERED = "the call did not suffer the fault"
 
 
 class Over(Enum):
-    """The reason why one start of the pipeline is over."""
+    """The reason why one start, that is, one execution of the pipeline's command, is over."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its crash point"
@@ -57,7 +57,7 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Take the time between two effects into account.
+        """Update the longest times with the time between two effects.
 
         Both are in seconds since the start; `earlier` is 0.0 before the first effect.
         """
@@ -77,7 +77,7 @@ class Silence:
 
 @dataclass
 class Start:
-    """The record of one start of the pipeline: its system calls, and how it ended."""
+    """The record of one start (one execution of the pipeline's command): its system calls, and how it ended."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -123,7 +123,7 @@ class Beside:
 
 @dataclass
 class Execution:
-    """One start of the pipeline: records its system calls, kills it at a crash point, and decides when it is over."""
+    """One execution of the pipeline's command: records system calls, kills it at a point, decides when it is over."""
 
     settings: PipelineSettings
     namer: Namer

@@ -227,7 +227,7 @@ def choose(
 
     Of the points of one kind and family, the last has rank 0, the first rank 1, the second rank 2; the others follow
     at random. The points with the smallest sums of kind and rank are chosen; if sums are equal, points of rarer
-    families come first. Points at files in `last`, a set of masked paths, come after all others.
+    families come first. Points at files in `last`, paths such as `offsets/<n>`, come after all others.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
@@ -238,8 +238,8 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
     """Return the most important crash points of a run, in the order in which a test tries them.
 
     They are just after a system call that changed the reader's rows (`shown`), before a call that can make rows
-    visible, and at the command's end. `effects` are the run's calls. Points at files in `last`, a set of masked paths,
-    come last.
+    visible, and at the command's end. `effects` are the run's calls. Points at files in `last`, paths such as
+    `offsets/<n>`, come last.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
@@ -249,7 +249,7 @@ def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str]
     """Return the points before every system call with a durable effect, syncs included, the most important first.
 
     `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files in
-    `last`, a set of masked paths, come last.
+    `last`, paths such as `offsets/<n>`, come last.
     """
     return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 

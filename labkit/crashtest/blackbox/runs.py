@@ -77,7 +77,7 @@ IDLE = "rows were missing, and the command was started again and ended without a
 
 
 class Reading(NamedTuple):
-    """The rows that the reader returned at one time, while no process of the pipeline was running."""
+    """The rows that the reader returned in one call, while no process of the pipeline was running."""
 
     at: float
     start: int
@@ -118,24 +118,23 @@ class PipelineRun:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The rows that this run's latest reading of the store returned."""
+        """The rows that the latest call of the reader in this run returned."""
         return self.readings[-1].values
 
 
 @dataclass
 class Patience:
-    """Remembers whether it still helps to repeat a command that ends without doing anything although work is left.
+    """Remembers whether the test still repeats a start that ended without doing anything although work is left.
 
-    The killed instance may hold a lease, and a new start may do nothing until this lease expires, so the test repeats
-    the start for a while. All harnesses share this object: if the repetition was in vain in one run, no later run
-    repeats.
+    Such a start may wait for a lease of the killed instance to expire, so the test repeats it for a while. All
+    harnesses share this object: if the repetition was in vain in one run, no later run repeats.
     """
 
     is_worth: bool = True
 
 
 class Harness:
-    """Starts and kills one pipeline and reads its rows, for all runs of a crash test."""
+    """Starts and kills one pipeline and reads its rows, in all runs of a crash test."""
 
     def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
         self.settings, self.helpers = settings, helpers
@@ -165,7 +164,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy what the run without a crash showed from `other`, the harness that performed it in another folder."""
+        """Copy from `other`, the harness of another folder, what its run without a crash showed."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -175,7 +174,7 @@ class Harness:
         self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what other harnesses saw: processes that outlived a start, and state outside of watched folders."""
+        """Add what other harnesses saw: processes that outlived a start, and state outside of the watched folders."""
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
@@ -184,9 +183,8 @@ class Harness:
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        The run's result is unknown if the command or the reader fails in the block, or if the store could not be
-        emptied. Only in the first run, which has no crash, does a store that could not be emptied raise an error
-        instead.
+        The run's result is unknown if the command or the reader fails in the block, or if emptying the store failed.
+        Only in the first run, which has no crash, does the latter raise an error instead.
         """
         self._count += 1
         begun = time.monotonic()
@@ -231,7 +229,7 @@ class Harness:
     ) -> Start:
         """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
 
-        With a `fault`, that call suffers this fault instead of the kill. `ask` is called before each system call with a
+        With a `fault`, the call suffers this fault and there is no kill. `ask` is called before each system call with a
         durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
         process. Returns the record of the start: its calls, and how the command ended.
         """
@@ -258,10 +256,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash at a point, and provide in a `with` block the record from which to compute what a power cut leaves.
+        """Crash at a point, and provide the recorded system calls, from which a power cut can be computed.
 
-        Raises `JobFailed` if there is no proof of the crash, or if the record does not explain the files that the run
-        left.
+        Use it in a `with` block. Raises `JobFailed` if there is no proof of the crash, or if the recorded calls do not
+        explain the files that the run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -275,7 +273,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start; it must get these calls in order."""
+        """Return an object that names the system calls of the run's next start, which it must get in their order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -283,8 +281,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        A reader may return something that can never be rows. In the run without a crash this raises `InvalidInput`;
-        later it counts as a failure, because a crash may have caused it.
+        If the reader returns something that can never be rows, this raises `InvalidInput` in the run without a crash.
+        Later it raises `ReaderFailed`, because a crash may be the cause.
         """
         try:
             return self.helpers.read()
@@ -294,7 +292,7 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every expected row can be read now; there may be other rows as well."""
+        """Return whether every expected row can be read now, perhaps among other rows."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
@@ -304,7 +302,10 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a crash point, and read the rows. Raises `JobFailed` if it was not killed."""
+        """Start the pipeline, kill it at a crash point, and read the rows.
+
+        Raises `JobFailed` without proof of the kill.
+        """
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -312,7 +313,7 @@ class Harness:
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
-        """Crash at the same point repeatedly, up to `times` times, until a start no longer reaches it."""
+        """Crash at the same point up to `times` times; stop earlier if a start does not reach the point any more."""
         while len(run.crashes) < times:
             start = self.start(run, at)
             if run.crashes and not reached(start, at):
@@ -334,8 +335,8 @@ class Harness:
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        A command that failed, or that SIGTERM stopped, is started again. A command that reports success is not, even if
-        rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
+        A command that failed, or that SIGTERM stopped, is started again. A command that reported success is not, even
+        if rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
@@ -361,7 +362,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash and read the rows; a start that fails or leaves rows out is repeated once."""
+        """Start the command after a crash and read the rows; if the start fails or rows are missing, start it again."""
         start = self.start(run)
         if self.failed(start):
             what = "fault" if any("fault" in each for each in run.crashes) else "crash"
@@ -387,9 +388,9 @@ class Harness:
     def add_input_without_crash(self) -> list[str]:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
 
-        Another run gets the old and the new input at once. If it leaves other rows, or if rows that the user expects
-        are missing, nobody knows the right rows: then nothing is stored, and the reasons are returned; otherwise [].
-        Raises `InvalidInput` if a run fails or the new input gives no new row.
+        Another run gets the old and the new input at once. If it leaves other rows, or if rows of `--expected` are
+        missing, the right rows are unknown: then nothing is stored, and the reasons are returned; otherwise []. Raises
+        `InvalidInput` if a run fails or the new input gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -434,7 +435,7 @@ class Harness:
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input and start the command, after a crash or recovery; the new rows are expected as well."""
+        """Add new input and start the command, after a crash or recovery; from then on the new rows are due as well."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -446,8 +447,8 @@ class Harness:
     def start_two(self, run: PipelineRun, held: str) -> None:
         """Stop the command before the system call `held`, run a second instance, and let the first one go on.
 
-        Then the command is started once more, as a scheduler would do. A second instance that waits for the first is
-        killed, because it would wait forever for the stopped first one. Raises `JobFailed` if the first instance never
+        Then start the command once more, as a scheduler would do. A second instance that waits for the first is killed,
+        because it would wait for ever for the stopped first instance. Raises `JobFailed` if the first instance never
         made the call.
         """
         others: list[Start] = []
@@ -470,8 +471,7 @@ class Harness:
     def _start_beside(self, run: PipelineRun) -> Start:
         """Run the command while another start of the same run is stopped, and return the record of the new start.
 
-        The new start's use of files outside of the watched folders is not observed, because the other start uses them
-        too.
+        Nothing is recorded about files outside of the watched folders, because the stopped start uses them too.
         """
         execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
         execution.settings = replace(self.settings, limit=WAITS_SECONDS)
@@ -482,10 +482,10 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """While a command ends at once without doing anything, start it again; return the last start.
+        """Repeat a start that ended at once without doing anything; return the last start.
 
         The killed instance may hold a lease. So the start is repeated until it works, or reaches the crash point `at`
-        if one is given, for as long as `--limit` allows. Once such a wait was in vain, later runs of the test do not
+        if one is given, for as long as `--limit` allows. If such a wait was in vain once, later runs of the test do not
         wait.
         """
         begun = time.monotonic()
@@ -502,7 +502,7 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without changing any file except logs."""
+        """Return whether the command refused to run, that is, ended without changing any file except logs."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
@@ -534,7 +534,7 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung. A command that never ends by itself may be silent without hanging."""
+        """Return whether a start failed or hung; silence alone is no failure if the command never ends by itself."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
@@ -542,7 +542,7 @@ class Harness:
     def settle(self, again: float = READ_AGAIN) -> int:
         """Wait some seconds for missing rows to arrive, and return how many are still missing.
 
-        A failing reader is called again for up to `again` seconds.
+        If the reader fails, it is called again for up to `again` seconds.
         """
         finish = time.monotonic() + SETTLED
         while True:
@@ -553,14 +553,14 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows while no process of the pipeline runs, and store them under `moment`, a name for this time.
+        """Read the rows while no process of the pipeline runs, and store them under a name for this time, `moment`.
 
         Raises `ReaderFailed` if the reader fails repeatedly.
         """
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Store the rows that can be read before the recovery is complete, or note that the reader failed."""
+        """Read the rows between a crash and the end of the recovery, and store them, or note that the reader failed."""
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -571,13 +571,16 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the start that recovered from the first crash of a run; None if the command was not started again."""
+        """Return the start that recovered from the first crash of a run; None if there was no further start."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return next(iter(later), None)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return a reader's rows; if it fails, call it again for `seconds`, because a dying process may hold a lock."""
+    """Call the reader and return its rows; if it fails, call it again for up to `seconds`.
+
+    The reader may fail because a dying process still holds a lock.
+    """
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -606,15 +609,15 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return how often each row occurs; the keys are the rows as JSON text."""
+    """Return how often each row occurs, by the row's JSON text."""
     return Counter(map(text, values))
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which rows were missing after the restart.
+    """Return notes for the report on runs in which rows were missing after the restart.
 
-    There are notes on two kinds of such runs: in some, one more start produced the rows; in others every further start
-    did nothing, for example because the killed process still held a lease.
+    In some of these runs one more start produced the rows. In others every further start did nothing, for example
+    because the killed process still held a lease.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]
@@ -626,7 +629,7 @@ def late_notes(results: Sequence[Result]) -> list[str]:
 
 
 def outage_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which the reader failed until the recovery, or the command refused to run for a while."""
+    """Return notes on runs in which the reader failed until the recovery, or the command refused to run at first."""
     notes = []
     for beginning in (OUTAGE, LEASE):
         recovered = (each for each in results if not each.stuck)

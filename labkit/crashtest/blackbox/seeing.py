@@ -48,7 +48,7 @@ class Glance(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Two consecutive readings of the store between which rows appeared or disappeared."""
+    """Two consecutive readings of the store whose rows differ."""
 
     earlier: Glance
     later: Glance
@@ -63,7 +63,7 @@ class Change(NamedTuple):
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Yield each pair of consecutive readings of the store whose rows differ."""
+    """Yield each pair of consecutive readings of the store between which rows appeared or disappeared."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
@@ -72,8 +72,8 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
     """Return the names of the system calls with durable effects that changed the reader's rows.
 
-    The result is empty if rows were read only at the beginning and at the end: that does not show which call changed
-    them.
+    The result is empty if rows were read only at the beginning and at the end, because two readings do not show which
+    call changed them.
     """
     if len(glances) <= 2:
         return set()
@@ -85,7 +85,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
-    """Return whether rows disappeared in a run without a crash, so that the pipeline replaces its output by design."""
+    """Return whether rows disappeared although nothing crashed, because the pipeline replaces its output by design."""
     return any(change.gone for change in changes(glances))
 
 
@@ -100,9 +100,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `glances` are the rows before each system call. `unseen` maps the names of calls that could not be followed to their
-    files. `logs` are the masked paths of files that nothing reads. With `by_lines`, the test watched lines of Python
-    instead of system calls.
+    `glances` are the rows before each system call. `unseen` maps the names of calls that the test could not follow to
+    their files. `logs` are the paths of files that nothing reads. With `by_lines`, the test watched lines of
+    Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -130,7 +130,7 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
-    """Return the system calls that the test could not follow, by name, each with the pipeline's files that it concerns.
+    """Return the system calls that the test could not follow, by name, each with the pipeline's files it may change.
 
     `unseen` are the names of all such calls, and `paths` their files. Calls that concern only other programs' files are
     left out; calls without a known file are included.
@@ -145,10 +145,10 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Return whether an observed system call can have changed the rows between two readings.
+    """Return whether a system call that the test observed can be the reason why two readings differ.
 
-    It may be a call between the readings, or an earlier one that may still have been under way. A write to a log
-    explains nothing, because the reader does not read logs.
+    It may be a call between the two readings, or an earlier one that was perhaps still under way. A write to a log is
+    no reason, because the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -166,8 +166,8 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 def _shows(effect: Effect) -> bool:
     """Return whether this system call, or line of Python, can change the rows that a reader gets.
 
-    A test that watches lines also sees the returns of functions. These change no rows: rows that appear after a
-    return were written by another thread, process or the JVM.
+    A test that watches lines also observes returns from functions, and these cannot: rows that appear after a return
+    were written by another thread, process or the JVM.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN
@@ -200,7 +200,10 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the masked paths of the files that look like logs: the pipeline only appended, and nothing read them."""
+    """Return the paths of files that look like logs, because the pipeline only appends to them and nobody reads them.
+
+    In these paths placeholders replace ids and numbers (`log/<n>.txt`).
+    """
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # An effect is named by its new name, so a file that got another name shows only here.
@@ -219,7 +222,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence for the report on each file that looks like a log; `taken` are their masked paths."""
+    """Return a sentence for the report on each file that looks like a log; `taken` is the result of `logs`."""
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

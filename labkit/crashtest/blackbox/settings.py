@@ -148,12 +148,12 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """Why the test may miss writes when the reader is slow; empty if there is no such danger."""
+        """Why the test may miss writes if the reader is slow; empty if it cannot."""
         return ""
 
     @property
     def watch(self) -> "Watcher":
-        """The function with which this test runs a command and watches its system calls, or its lines of Python."""
+        """The function that runs a command and watches its system calls, or its lines of Python if it cannot."""
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch
 
@@ -161,23 +161,23 @@ class PipelineSettings(SharedOptions):
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The folder in which the pipeline runs; the test watches it if the user names no folder."""
+        """The folder that the test watches if the user names none: the one in which the pipeline runs."""
         return (self.folder,)
 
     @property
     def patience(self) -> float:
-        """How many seconds to repeat a start that did nothing while rows are missing, because a lease may block it."""
+        """For how many seconds to repeat a start that did nothing although rows are missing; a lease may block it."""
         return self.limit
 
     @property
     def read_option(self) -> str:
-        """The option by which the user said how to read rows; messages about the reader begin with its name."""
+        """The option by which the user chose how to read rows; messages about the reader begin with its name."""
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
         """Remove what the test itself made for the last run, after the user's reset.
 
-        The test of a pipeline makes nothing, so this does nothing; the test of a Spark sink overrides it.
+        The test of a pipeline makes nothing, so this does nothing; the test of a Spark sink removes the checkpoint.
         """
 
     def untested(self, results: "Sequence[Result]") -> str:
@@ -197,26 +197,29 @@ class PipelineSettings(SharedOptions):
         )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that the test cannot judge.
+        """Return the names of the properties that the test cannot judge.
 
         For a pipeline these are the properties of batches, because nobody says which row belongs to which batch.
         """
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
-        """Return whether the engine records with the system call of this name that a batch is finished."""
+        """Return whether the system call of this name is the engine's record that a batch is finished."""
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths of unimportant files, such as an engine's own, where the test crashes last."""
+        """Return the paths of unimportant files, such as an engine's own; the test crashes there last.
+
+        In these paths placeholders replace ids and numbers (`offsets/<n>`).
+        """
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce, if they are known without `--expected`; otherwise None."""
+        """Return the rows that the pipeline should produce, if they are known even without `--expected`; else None."""
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the rows that the pipeline should produce, with the form in which the reader returns rows.
+        """Return the rows that the pipeline should produce, and the form in which the reader returns rows.
 
         `values` are the expected rows, `read` those that the reader returned after a run without a crash.
         """
@@ -227,7 +230,7 @@ class PipelineSettings(SharedOptions):
         return ()
 
     def check_commands(self) -> None:
-        """Raise `InvalidInput` if the command is empty, or if there is not exactly one way to read the rows."""
+        """Raise `InvalidInput` if the command is empty, or unless there is exactly one way to read the rows."""
         if not self.pipeline.strip():
             raise InvalidInput("--command: the command is empty; write the command that starts the pipeline.")
         if bool(self.reader) == bool(self.read_command):

@@ -47,7 +47,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """One possible design of a recorded pipeline: its order of writes, and assumptions about what no record shows."""
+    """A design that a recorded pipeline may have: its order of writes, and assumptions that no record can confirm."""
 
     design: Design
     guarantee: str
@@ -58,12 +58,12 @@ class Reading(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """What this design assumes: what happens to rows that are written again, and what a restart reads."""
+        """The assumptions of this design as text: what happens to rows that are repeated, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and every design in the table of `labkit orders` that has this order."""
+    """The order of writes that a record shows, and the designs in the table of `labkit orders` that have this order."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -104,8 +104,8 @@ class Standing(NamedTuple):
     def _telling(self) -> Iterator[Reading]:
         """Yield the designs to print.
 
-        A design in which a restart reads the newest state is left out if the same guarantee holds when it reads an
-        older one.
+        A design in which a restart reads the newest state is left out if reading an older state gives the same
+        guarantee.
         """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
@@ -161,7 +161,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it makes.
+    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of its write.
 
     Raises `InvalidInput` for any other form.
     """
@@ -175,11 +175,11 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline with these system calls, and its possible designs.
+    """Return the order of writes of a pipeline, given its recorded system calls, and the designs that it may have.
 
-    `own` are the meanings of calls that the user gave (`--write`): the kind of write that each call makes. They
-    override those that labkit knows for the engines whose calls it recognises. `ends` is a pattern of the call that
-    ends a step, such as a batch.
+    `own` are the meanings of calls that the user gave (`--write`): the kind of write that each call makes. They take
+    precedence over those that labkit knows for the engines whose calls it recognises. `ends` is a pattern of the call
+    that ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -200,7 +200,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
     """Yield every design in the table of `labkit orders` that makes its writes in this order, with its guarantee.
 
-    Of designs that differ only in writes that the recovery does not read, only the first is yielded.
+    Of designs that differ only in writes that no recovery reads, only the first is yielded.
     """
     met: set[Design] = set()
     for output in Output:

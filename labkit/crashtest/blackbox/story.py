@@ -25,7 +25,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event in a run's timeline: who did it (`engine`, `sink` or `reader`), when (Unix time), and what it was."""
+    """One event in a run's timeline: its time (Unix time), its actor (`engine`, `sink` or `reader`), and a text."""
 
     at: float
     who: str
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 def lines(run: PipelineRun) -> list[Line]:
-    """Return the timeline of one run: its events in order of time."""
+    """Return the timeline of one run: its starts, effects, crashes and readings in order of time."""
     unordered = [*_starts(run), *_crashes(run), *_readings(run)]
     return sorted(unordered, key=lambda line: line.at)
 
@@ -56,7 +56,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """Return a short description of a system call: its name, file, size in bytes and line of Python."""
+    """Describe a system call in a few words: its name, file, size in bytes and line of Python."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -109,7 +109,7 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def text(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Return the events of a timeline as lines of text, each with the seconds since the first event."""
+    """Return a timeline as lines of text; each begins with the seconds since the first event."""
     begun = lines[0].at if lines else 0.0
     return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.text}" for line in lines)
 
@@ -132,7 +132,10 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
-    """Return a run's guarantee and the reason in a sentence; `values` are the expected rows, `due` is their number."""
+    """Return a sentence with a run's guarantee and the reason for it.
+
+    `values` are the expected rows, and `due` is the number of rows that should be there.
+    """
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:
@@ -152,7 +155,7 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation with the user's rows instead of the numbers by which the test identifies them."""
+    """Return the explanation of a run with the user's rows in place of the numbers by which the test knows them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

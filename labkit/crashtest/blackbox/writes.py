@@ -36,7 +36,7 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """A row of a table in `writes.toml`: a pattern, and the kinds of writes that calls with a matching name make."""
+    """A row of a table in `writes.toml`: a pattern of names of system calls, and the kinds of writes these make."""
 
     pattern: str
     """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
@@ -48,7 +48,7 @@ class Meaning(NamedTuple):
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a system call's name, either with its number (`rename a #2`) or without it."""
+    """Return whether a pattern matches the name of a system call, with or without its number (`rename a #2`)."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -56,11 +56,11 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, writes: str) -> Meaning:
-    """Return the table row for a pattern; `writes` says which kinds of writes the matching system calls make.
+    """Return a table row: a pattern of system calls, and the kinds of writes that they make.
 
-    The words in `writes` are kinds of writes such as `visible+marker`, `(visible)` for a write that takes effect only
-    when its transaction commits, `commits` for that commit, or `nothing`. Several words may be combined: `staged
-    (visible)`. Raises `InvalidInput` for an unknown word.
+    `writes` names these kinds, for example `visible+marker`. Parentheses, as in `(visible)`, mean that the write takes
+    effect only when its transaction commits; `commits` is that commit, and `nothing` is no write. Several words may be
+    combined, as in `staged (visible)`. Raises `InvalidInput` for an unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -82,12 +82,12 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Convert a table `{pattern: kinds of writes}` to rows in its order; if several match a call, the first counts."""
+    """Convert a table `{pattern: kinds of writes}` to rows in the same order; the first row that matches counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The table of `writes.toml` for one engine or format, which says what kind of write each system call makes."""
+    """The table of `writes.toml` for one engine or format; it says what kind of write each system call makes."""
 
     name: str
     sign: str
@@ -110,7 +110,10 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the table rows of these engines, or of all if none is named. Raises `InvalidInput` for unknown names."""
+    """Return the table rows of these engines, or of all if no engine is named.
+
+    Raises `InvalidInput` for an unknown engine.
+    """
     every = engines()
     for name in names:
         if name not in every:
@@ -119,7 +122,7 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that a run with these system calls used.
+    """Return the engines and formats that wrote in a run, given the names of the run's system calls.
 
     An engine is recognised if the name of a call matches the pattern `sign` of the engine's table in `writes.toml`.
     """
@@ -127,11 +130,11 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return table rows by which a change of mode, owner or time of the engines' own files is no write (`nothing`).
+    """Return rows which say that changes of mode, owner or time are no writes (`nothing`) on the engines' own files.
 
-    There is a row for each file that the run's engines write, because an engine sets modes on its files and never reads
-    these modes. Attributes of any other file get no row, because a pipeline may use them as its record of finished
-    work. `names` are the names of a run's system calls, `table` the rows of its engines.
+    There is one for each file that the run's engines write, because an engine sets modes on its files and never reads
+    them. Attributes of any other file get no row, because a pipeline may use them as its record of finished work.
+    `names` are the names of a run's system calls, `table` the rows of its engines.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -146,7 +149,7 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """Kinds of writes that a crash keeps or loses together, and the names of the system calls that make them."""
+    """Writes that a crash keeps or loses together, by their kinds, and the names of the system calls involved."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
@@ -157,28 +160,28 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order, as sets; the kinds in a set take effect together or not at all."""
+    """Return the kinds of writes of a step in order; kinds in one set take effect together or not at all."""
     return tuple(each.writes for each in step)
 
 
 class Orders(NamedTuple):
-    """The steps of a recorded run, such as its batches, which all make their writes in the same order."""
+    """The steps of a recorded run, such as its batches, all of which write in the same order."""
 
     steps: tuple[Step, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The order of writes, which is the same in every step."""
+        """The kinds of writes in order, the same in every step."""
         return order_of(self.steps[0])
 
     def __str__(self) -> str:
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the step (from 1) in which a system call makes a write, and how many writes of the step come before.
+        """Return to which step (from 1) a system call belongs, and how many writes of that step come before its write.
 
         Writes that take effect together count as one. If a write takes several calls, a kill at a later one of them
-        leaves the write incomplete, so it is not counted either. Returns None if no call of this name makes a write.
+        leaves the write incomplete, so it does not count either. Returns None if no call of this name makes a write.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -193,10 +196,12 @@ def orders(
     """Return the steps (such as batches) of a run, from the names of its system calls in their order.
 
     `table` gives the meanings of the calls. A step ends after each call that matches the pattern `ends`; without
-    `ends`, a new step begins as soon as a kind of write is repeated. `idle` are kinds of writes that an engine also
-    makes without output, such as checkpoints at intervals; of these, a step has only the last one before its visible
-    output. Steps without output are left out. Raises `InvalidInput` for a call that no row matches, for a step whose
-    writes are interleaved, and for steps that differ.
+    `ends`, a new step begins as soon as a kind of write is repeated. Steps without output are left out. `idle` are
+    kinds of writes that an engine also makes without output, such as checkpoints at intervals; a step contains only the
+    last of these before its visible output.
+
+    Raises `InvalidInput` for a call that no row matches, for a step whose writes are interleaved, and for steps that
+    differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
@@ -229,7 +234,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that is a write; all writes of a transaction are one set, at the transaction's commit."""
+    """Yield each system call that makes a write; all writes of a transaction belong to the call that commits it."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:

@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of a pipeline's record: a system call with a durable effect, or a series of them on one file."""
+    """One line of a pipeline's record: a system call with a durable effect, or several alike on one file."""
 
     first: Effect
     lane: str
@@ -43,7 +43,7 @@ class Line(NamedTuple):
     """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Return the system call in a few words: kind, file or server, bytes, how many times, and line of Python."""
+        """Describe the system call in a few words: kind, file or server, bytes, how many times, line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -68,7 +68,7 @@ class XRay:
     """Notes on what the record lacks."""
 
     def lines(self) -> list[Line]:
-        """Return the recorded calls in order; consecutive ones of one kind on one file are merged into one line."""
+        """Return the recorded calls in order, with consecutive calls of one kind on one file merged into one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
@@ -80,7 +80,7 @@ class XRay:
         return lines
 
     def notes(self) -> Iterator[str]:
-        """Yield notes that help to understand the record, for example that the pipeline synced nothing."""
+        """Yield notes that a reader of the record should know, for example that the pipeline synced nothing."""
         folders = ", ".join(map(str, self.folders))
         lasting = [each for each in self.effects if each.kind is not CallKind.EXIT]
         if not lasting:
@@ -149,7 +149,7 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return the record as an SVG document: dots are synced calls, diamonds are calls that a power cut may undo."""
+        """Return the record as an SVG document, in which a diamond marks a call that a power cut may undo."""
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
@@ -167,7 +167,7 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """Return the description of a system call, followed by `[synced]` or `[not synced]` unless `synced` is None."""
+    """Return the description of a system call followed by `[synced]` or `[not synced]`; unchanged if that is None."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
@@ -224,7 +224,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Record a system call, and answer that the call may happen."""
+        """Record a system call that the kernel holds, and let it happen."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
@@ -232,13 +232,13 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Answer whether to go on, or to kill the command because it has made no system call for `limit` seconds."""
+        """Answer whether to wait on, or to kill the command because it made no system call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
 
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
-    """Run a command once, by a shell in the current folder, and return the record of its durable effects.
+    """Run a shell command once in the current folder, and return the record of its durable effects.
 
     `folders` are watched; the file `output` gets what the command prints; `lanes` finds each call's purpose. The
     command is killed if it makes no system call for `limit` seconds. Raises the errors of `watch`.
