@@ -27,17 +27,21 @@ NOWHERE = (0, -1, -1, False)
 
 @contextmanager
 def refusing_large_numbers() -> Iterator[None]:
-    """Raise `InvalidInput` instead of the errors that numbers beyond 64 bits cause in a `with` block."""
+    """In a `with` block, turn the errors that Python raises for numbers beyond 64 bits into `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
         raise InvalidInput(
-            "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
+            "An offset, value or batch number of a record or row is not a whole number that fits into 64 bits; "
+            "use a smaller whole number."
         ) from error
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error that record `number` (from 1) has an `offset` that is not above `before`, the previous one's."""
+    """Return the error for an expected record whose offset is not greater than that of the record before it.
+
+    `number` is the record's position, counted from 1; `before` is the offset of the record before it.
+    """
     return InvalidInput(
         f"Expected record {number}: its offset {offset} is not above the previous one, {before}; sort the records by "
         "offset."
@@ -94,7 +98,7 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, its key's number, its planned batch's number, and whether readers have seen it."""
+        """Return a record's value, its key's number, its planned batch's number, and whether readers saw it."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

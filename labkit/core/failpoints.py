@@ -25,7 +25,10 @@ class Order(StrEnum):
 
     @property
     def spoken(self) -> str:
-        """Return the name by which the course calls this commit order, such as `commit-then-log`; "" for `NONE`."""
+        """Return the course's name for this order of commit and log entry, such as `commit-then-log`.
+
+        The name is empty for `NONE`.
+        """
         return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
@@ -52,12 +55,12 @@ class FailPoint(StrEnum):
 
     @property
     def in_recovery(self) -> bool:
-        """Return whether the point is in the recovery of a restarted Spark driver, before its query starts."""
+        """Return whether the point is in a restarted Spark driver's recovery, which runs before the query starts."""
         return self.value.startswith("recovery.")
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point is inside a Spark task, so that the progress of other tasks may vary."""
+        """Return whether the point is inside a Spark task, so that a kill there finds other tasks at any stage."""
         return self in IN_TASK
 
 
@@ -152,7 +155,7 @@ Reach = Callable[[FailPoint, int], None]
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """Do nothing: the function to call at failpoints (crash points) of a run that is not to be killed."""
+    """Do nothing: a run that is not to be killed calls this function at each failpoint (crash point)."""
 
 
 def parse_crash(text: str) -> Crash:
@@ -165,5 +168,7 @@ def parse_crash(text: str) -> Crash:
         raise InvalidInput(f"--crash {text}: the batch must be a whole number from 0, as in {name}@0.")
     point = FailPoint(name)
     if at and point.in_recovery:
-        raise InvalidInput(f"--crash {text}: a recovery point belongs to no batch; write {name} alone.")
+        raise InvalidInput(
+            f"--crash {text}: the failpoint {name} is in recovery, outside of any batch; leave out @{number}."
+        )
     return Crash(point, int(number) if at else 0)

@@ -56,7 +56,7 @@ class Kind(ABC, Generic[ValueT]):
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return a value as a user types it: `"wal"` for `Strategy.WAL`; None if it cannot be typed as an option."""
+        """Return a value as a user types it, such as `"wal"` for `Strategy.WAL`; None if users cannot type it."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
@@ -65,7 +65,7 @@ class Kind(ABC, Generic[ValueT]):
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return a value from JSON as a user would type it. It is not checked; `read` does that."""
+        """Return a value from JSON in the form in which a user types it. This does not check the value; `read` does."""
         return plain
 
 
@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """The type of an option whose text is checked by a function, which returns the value to store or raises `Unfit`."""
+    """The type of an option whose text a function checks; it returns the value to store, or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -104,7 +104,7 @@ class Key(Kind[str]):
 
 
 class Name(Kind[NameT]):
-    """The type of an option whose value is a member of an enumeration, which users type by its value."""
+    """The type of an option whose value is a member of an enumeration; users type the member's value, such as `wal`."""
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
@@ -185,7 +185,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """The type of an option with two values: a flag on the command line, but one of two names in settings and JSON."""
+    """The type of an option with two values: on the command line a flag, in settings and JSON one of two names."""
 
     annotation = bool
 
@@ -196,7 +196,7 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return whether this is the value that the flag on the command line selects."""
+        """Return True for the value that users choose with the flag, and False for the other value."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
@@ -204,7 +204,7 @@ class NamedSwitch(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether the user types the flag to select the value with this name from JSON."""
+        """Return whether a user needs the flag to choose the value that JSON calls by this name."""
         return plain == self._on
 
 
@@ -214,13 +214,15 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type of the items. With a `separator`, one text may have several, and duplicates are dropped."""
+        """Store the type of the items. With a `separator`, one text may contain several; duplicates are dropped."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 
     def read(self, word: object) -> tuple[ValueT, ...]:
         if not isinstance(word, list | tuple):
-            raise Unfit(f'write a list, as in ["{word}"].' if isinstance(word, str) else "write a list of texts.")
+            raise Unfit(
+                f'write a list, as in ["{word}"].' if isinstance(word, str) else "it is no list; write a list of texts."
+            )
         words = list(word)
         if self._separator and all(isinstance(each, str) for each in words):
             parts = (part.strip() for each in words for part in each.split(self._separator))
@@ -241,7 +243,7 @@ class Many(Kind[tuple[ValueT, ...]]):
 
 
 def one_of(word: object, names: list[str]) -> str:
-    """Return `word` if it is one of the names. Raises `Unfit`, whose message suggests a name."""
+    """Return `word` if it is one of the names. Otherwise raises `Unfit`, whose message suggests one of them."""
     if not isinstance(word, str) or word not in names:
         raise Unfit(f"unknown; {nearest(str(word)[:40], names)}")
     return word

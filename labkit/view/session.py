@@ -19,7 +19,7 @@ Memory = tuple[Trace, int, str]
 
 
 class Session:
-    """A run of a simulator that a learner steers action by action, with a current step and undo.
+    """A run of a simulator in which a learner chooses the actions, with a current step and with undo.
 
     Methods raise a `LabError` if a request is impossible.
     """
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def differs_at(self) -> int:
-        """The first step in which this run differs from the kept one; 0 if they do not differ or none is kept."""
+        """The first step in which this run differs from the run kept for comparison; 0 if there is none."""
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
@@ -84,14 +84,17 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last choice of an action or a run. Raises `InvalidAction` if there is none."""
+        """Undo the last change of the run, which was an action or the opening of another run.
+
+        Raises `InvalidAction` if there is nothing to undo.
+        """
         if not self._before:
             raise InvalidAction("There is nothing to undo: no action was chosen yet.")
         self._after.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._before.pop())
 
     def redo(self) -> None:
-        """Repeat the last choice that was undone. Raises `InvalidAction` if there is none."""
+        """Repeat the last change of the run that was undone. Raises `InvalidAction` if there is none."""
         if not self._after:
             raise InvalidAction("There is nothing to redo: no action was undone.")
         self._before.append((self.trace, self.at, self.story.watch_for))
@@ -119,12 +122,12 @@ class Session:
         try:
             self.scenario(text)
         except InvalidInput as error:
-            raise InvalidInput(f"this is not a trace, and {error}") from None
+            raise InvalidInput(f"this is neither a trace nor a scenario: {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters of the simulator, and repeat the steps up to the current one as far as possible.
+        """Change parameters of the simulator, and repeat the run's steps up to the current one as far as possible.
 
-        Raises `InvalidInput` for an unknown parameter or a value that it does not allow.
+        Raises `InvalidInput` for an unknown parameter or a value that the parameter does not allow.
         """
         walk = Replay(make(self.trace.model, {**self.trace.parameters, **parameters}))
         for action in self.story.actions[: self.at]:
@@ -134,19 +137,22 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return for each possible action at step `at` (default: now) whether a run can violate a property after it."""
+        """Return for each possible action whether a run can violate a property after it.
+
+        The actions are those at step `at`, by default the current step.
+        """
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
     def sees_all(self, at: int) -> bool:
-        """Return whether `prospects` at step `at` has searched all schedules (sequences of further actions)."""
+        """Return whether `prospects` could search all schedules (sequences of further actions) from step `at` on."""
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:
-        """Take an action at step `at` (default: now), and go on to the nearest state that violates a property.
+        """Take an action at step `at` (default: the current one), then go on to a nearest violation of a property.
 
-        Returns how often runs that begin with the action go wrong (`Prospect`). Raises `InvalidAction` if there is no
-        such action or state.
+        Returns how often runs that begin with the action violate a property (`Prospect`). Raises `InvalidAction` if the
+        action is impossible or no such run is known.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
@@ -198,9 +204,9 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Continue with another run at step `at`.
+        """Replace the run by that of another trace, and make step `at` the current one.
 
-        Steps in common with the present run of the same simulator are not computed again.
+        Steps that both runs of the same simulator have in common are not computed again.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):

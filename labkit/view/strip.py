@@ -20,9 +20,10 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip(Shown):
-    """A picture of the nine points of a batch at which a job can be killed; `killed` is the one to mark.
+    """A picture of the nine points of a batch at which a job can be killed.
 
-    `strategy` is the sink whose batch is shown; None stands for any sink.
+    `killed` is the point that the picture marks as the crash. `strategy` is the sink whose batch is shown; None stands
+    for any sink.
     """
 
     def __init__(
@@ -105,16 +106,16 @@ class Strip(Shown):
 
 
 def _aside(moment: Moment) -> str:
-    """Return for screen readers what a crash point's green colour means: that a crash there leaves data on disk."""
+    """Return what a crash point's green colour means, for screen readers: a crash there leaves data on disk."""
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """Show the points of one batch at which a job can be killed, with what is on disk; end a cell with this call.
+    """Show the points of one batch at which a job can be killed, with the data on disk; end a cell with this call.
 
-    `killed` is the point (failpoint) to mark as the crash. `sink` selects a sink, and `order` one of its orders of
-    writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    `killed` is the point (failpoint) to mark as the crash. `sink` selects a sink, and `order` one of the orders of
+    writes that it supports. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
     """
     strategy = chosen = None
     if sink is not None:
@@ -130,8 +131,8 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
     point = _point(killed)
     if point.in_recovery:
         raise InvalidInput(
-            f"the failpoint {point.value} lies in recovery, before a batch begins, but lab.strip() shows those of a "
-            "batch; choose another failpoint."
+            f"the failpoint {point.value} lies in recovery, before a batch begins, but lab.strip() shows only the "
+            "failpoints of a batch; choose one of them."
         )
     if strategy is not None and chosen is not None:
         check_crash(Crash(point, 0), strategy, chosen)

@@ -26,25 +26,26 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the total that the table's reader computes, and that of the batch query.
+    """Return for each message of a run the total in the reader's table, and the total that a batch query returns.
 
-    Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
+    Raises `InvalidInput` if the run is not one of the simulator `changelog`, or if no message is read in it.
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
-            f"this scenario is one of the simulator {walk.model.name}; name one of the simulator changelog, such as "
-            "changelog.retract_stream."
+            f"this run is one of the simulator {walk.model.name}, but only the simulator changelog has totals to show; "
+            "name one of its scenarios, such as changelog.retract_stream."
         )
     result = totals(walk.states, walk.actions)
     if not result:
         raise InvalidInput(
-            "the reader reads no message in this run; name another scenario, such as changelog.retract_stream."
+            "the reader reads no message in this run, so there are no totals to show; name another scenario, such as "
+            "changelog.retract_stream."
         )
     return result
 
 
 class _Place(NamedTuple):
-    """The position of one run in the picture: its base line from the top, and its right end, in pixels."""
+    """The position in pixels of one run in the picture: the height of its base line from the top, and its right end."""
 
     bottom: float
     right: float
@@ -55,7 +56,7 @@ class _Place(NamedTuple):
 
 
 class Totals(Shown):
-    """A picture of runs of the simulator `changelog`: after each message, the reader's sum and the batch query's."""
+    """A picture of runs of the simulator `changelog`: after each message, the reader's total and the batch query's."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs
@@ -87,7 +88,7 @@ class Totals(Shown):
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text, with `wrong`, or `between` while only half of a change has arrived."""
+    """Return the reader's total as text, with `wrong` or, while only half of a change has arrived, `between`."""
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"

@@ -107,7 +107,9 @@ def test_the_learner_chooses_branches_undoes_and_is_told_what_cannot_be(lab):
     wait_for_place(root, "step 3 of 3")
     root.get_by_label("trace or scenario to open").fill("nonsense")
     root.get_by_label("trace or scenario to open").press("Enter")
-    root.locator(".lk-status", has_text="this is not a trace, and there is no scenario 'nonsense';").wait_for()
+    root.locator(
+        ".lk-status", has_text="this is neither a trace nor a scenario: there is no scenario 'nonsense';"
+    ).wait_for()
     root.get_by_label("scenario", exact=True).select_option("coordinator_gone")
     root.locator(".lk-watch", has_text="never returns").wait_for()
     root.focus()

@@ -226,9 +226,9 @@ KNOWN = [
 REFUSED = [
     ({"mode": "unaligned", "concurrent": "2"}, "set concurrent=1"),
     ({"min_pause": "2", "concurrent": "2"}, "concurrent=2: with a minimum pause"),
-    ({"broken": "forget_to_block", "mode": "unaligned"}, "rule that mode=unaligned does not have"),
+    ({"broken": "forget_to_block", "mode": "unaligned"}, "exists only with mode=aligned, but mode=unaligned is set"),
     ({"broken": "skip_channel_state"}, "set mode=unaligned"),
-    ({"broken": "abort_expired", "sink": "append"}, "rule that sink=append does not have"),
+    ({"broken": "abort_expired", "sink": "append"}, "exists only with sink=two_phase, but sink=append is set"),
     ({"mode": "exactly_once"}, "mode=exactly_once: unknown; did you mean 'at_least_once'?"),
     ({"checkpoints": "9"}, "checkpoints=9: choose a whole number from 0 to 4"),
 ]

@@ -151,9 +151,9 @@ REFUSED = [
     ({"retry": False, "broken": "ack_early"}, "set retry=true."),
     (
         {"dedup": "none", "broken": "note_late"},
-        "broken=note_late: dedup=none keeps no table of ids, which this rule is about; set dedup=durable.",
+        "broken=note_late leaves out a rule about the table of received ids, but dedup=none keeps no such table; set ",
     ),
-    ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
+    ({"dedup": "connection", "collects": True}, "table of received ids, but dedup=connection keeps no such table"),
     ({"broken": "highest_only", "ids": "fresh"}, "set ids=derived."),
 ]
 

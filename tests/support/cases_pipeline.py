@@ -106,7 +106,10 @@ REFUSED = [
     ({"strategy": "two_fase"}, "strategy=two_fase: unknown; did you mean 'two_phase'"),
     ({"records_per_batch": "0"}, "records_per_batch=0: choose a whole number from 1 to 8"),
     ({"words": "Hello"}, "words=Hello: write 1 to 8 words of small letters"),
-    ({"unconfirmed_log": "delete"}, "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal"),
+    (
+        {"unconfirmed_log": "delete"},
+        "unconfirmed_log=delete: the strategy two_phase has no write-ahead log to delete; set strategy=wal",
+    ),
     ({"reader": "table"}, "reader=table: the store files keeps no uncommitted rows"),
     ({"strategy": "idempotent"}, "store=files: idempotent needs a store with upserts by key; set store=sqlite"),
     ({"store": "oracle"}, "store=oracle: unknown; choose one of files, sqlite, postgres, kafka"),

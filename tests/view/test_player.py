@@ -304,7 +304,7 @@ def test_a_scenario_a_bad_trace_and_a_run_beside(live):
     box = shown.get_by_label("trace or scenario to open")
     box.fill("nonsense")
     box.press("Enter")
-    shown.get_by_text("this is not a trace, and there is no scenario 'nonsense';").wait_for()
+    shown.get_by_text("this is neither a trace nor a scenario: there is no scenario 'nonsense';").wait_for()
     box.fill("pipeline~1~~start-1.fly")
     box.press("Enter")
     shown.get_by_text("step 2 of the trace: fly is not enabled").wait_for()

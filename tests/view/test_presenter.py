@@ -177,6 +177,6 @@ def test_a_run_that_cannot_be_opened_is_one_sentence_and_nothing_is_lost(trace: 
     assert sentence in answer["refused"]
     page = Page(HEURISTIC)
     [news] = page.ask({"open": trace})
-    assert sentence in news["notice"] or "this is not a trace" in news["notice"]
+    assert sentence in news["notice"] or "this is neither a trace nor a scenario" in news["notice"]
     [news] = page.ask({"do": "crash(1)", "at": 2})
     assert news["at"] == 3

@@ -185,7 +185,7 @@ def test_what_is_not_enabled_is_refused_and_changes_nothing():
         going.go(9)
     with pytest.raises(InvalidInput, match="is not an action"):
         going.do("<script>")
-    with pytest.raises(InvalidInput, match="this is not a trace, and there is no scenario 'hello'; "):
+    with pytest.raises(InvalidInput, match="this is neither a trace nor a scenario: there is no scenario 'hello'; "):
         going.open("hello")
     assert str(going.trace) == "two_phase_commit~1~~start.read-0"
 

@@ -348,7 +348,8 @@ def settings(values: Values) -> Settings:
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
         raise InvalidInput(
-            f"broken={broken} leaves out a rule that {name}={values[name]} does not have; set {name}={needed}."
+            f"broken={broken} leaves out a rule that exists only with {name}={needed}, but {name}={values[name]} is "
+            f"set; set {name}={needed}."
         )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED

@@ -166,11 +166,13 @@ def settings(values: Values) -> Settings:
         )
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
         raise InvalidInput(
-            f"broken={broken}: dedup={dedup} keeps no table of ids, which this rule is about; set dedup=durable."
+            f"broken={broken} leaves out a rule about the table of received ids, but dedup={dedup} keeps no such "
+            "table; set dedup=durable."
         )
     if values["collects"] and dedup not in TABLES:
         raise InvalidInput(
-            f"collects=true: dedup={dedup} keeps no table of ids from which to delete any; set dedup=durable."
+            f"collects=true deletes old ids from the table of received ids, but dedup={dedup} keeps no such table; set "
+            "dedup=durable."
         )
     if broken == "highest_only" and values["ids"] == "fresh":
         raise InvalidInput(

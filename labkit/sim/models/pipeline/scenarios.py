@@ -118,7 +118,7 @@ def first_crash(walk: Replay) -> int:
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
             return step
-    raise JobFailed("this run contains no crash.")
+    raise JobFailed("no driver dies in this run, so there is no first crash to show; take a run with a crash.")
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:

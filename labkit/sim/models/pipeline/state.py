@@ -334,7 +334,9 @@ def settings(values: Values) -> Settings:
             "set source=log, or rollbacks=0."
         )
     if values["unconfirmed_log"] == "delete" and strategy.facts.pending is not Pending.LOG:
-        raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")
+        raise InvalidInput(
+            f"unconfirmed_log=delete: the strategy {strategy} has no write-ahead log to delete; set strategy=wal."
+        )
     names = Faults._fields
     return Settings(
         strategy=strategy,

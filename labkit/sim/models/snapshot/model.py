@@ -48,7 +48,7 @@ class Guards(RuleModel[State]):
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
             raise InvalidInput(
-                f"broken={self.broken} leaves out a rule that algorithm={self.algorithm} does not have; "
+                f"broken={self.broken} leaves out a rule of another algorithm than the chosen {self.algorithm}; "
                 f"set algorithm={owner}."
             )
         self.ends = ends(self.count)
