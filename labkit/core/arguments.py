@@ -34,10 +34,10 @@ SPOKEN = {
 
 
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
-    """Return a decorator that checks a function's arguments against its annotations at every call.
+    """Return a decorator that checks a function's arguments against its type annotations at every call.
 
-    `example` is a call to show in error messages, such as `lab.show("pipeline.jump_back")`. Raises `InvalidInput`
-    for an argument of the wrong type. Annotations written as strings are not checked.
+    The decorated function raises `InvalidInput` for an argument of the wrong type; annotations written as strings are
+    not checked. `example` is a correct call to show in the error message, such as `lab.show("pipeline.jump_back")`.
     """
     place = f"{example.partition('(')[0]}()"
 
@@ -95,7 +95,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether the items of a list, or the keys and values of a dict, have the annotated types `inside`."""
+    """Return whether the items of a list, or the keys and values of a dict, have the types in `inside`."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -106,7 +106,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types for an error message, such as `a number or a path,`, or `it` if there are too many."""
+    """Return the accepted types as words for an error message, such as `a number or a path,`; if many, only `it`."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 

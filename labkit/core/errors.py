@@ -10,12 +10,12 @@ class LabError(Exception):
     exit_code = 70
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython shows for this error: the message alone, without a traceback."""
+        """Return the lines that IPython prints for this error: its message, without the traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class InvalidAction(LabError):
-    """Raised if a caller asks for an action that is impossible in the present state, such as a simulator's step."""
+    """Raised if a caller asks for an action that is impossible now, such as a simulator's step in the wrong state."""
 
     exit_code = 64
 

@@ -49,7 +49,10 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show a reader the same rows; if not, the first event it could not show."""
+    """Whether a run without failures could show readers the same rows and, if not, which event rules that out.
+
+    An event is a row that became visible, or a reading of the whole store.
+    """
 
     exists: Outcome
     """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
@@ -74,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return, as a sentence without full stop, that a failure-free run could show the same rows, or why not."""
+        """Return a sentence, without full stop: a run without failures could show the same rows, or why not."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -90,7 +93,10 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the explanation adds to the verdict: a refutation, or the random values that appeared."""
+        """Return whether the explanation says more than the verdict.
+
+        It does if no run without failures could show these rows, or if it lists the random values that readers saw.
+        """
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -154,9 +160,9 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the expected records, but with the values that a reader saw last, as far as `outcomes` allows them.
+    """Return the expected records; one with several allowed values gets the allowed value that a reader saw last.
 
-    `outcomes` are the allowed values by offset. A record that never appeared keeps its expected value.
+    `outcomes` has the allowed values by offset. A record that never appeared keeps its expected value.
     """
     last = {
         event.offset: event.value
@@ -167,7 +173,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 
 class _Watch(ABC):
-    """Passes on a history's rows and readings, and finds the first of these that no run without failures can show."""
+    """Passes on the rows and readings of a history, and notes the first one that no run without failures could show."""
 
     may_skip: ClassVar[bool]
     """Whether readers may miss records of a key, as with upserts; if rows are appended, every record must appear."""
@@ -200,7 +206,7 @@ class _Watch(ABC):
 
     @abstractmethod
     def _first_missing(self) -> int:
-        """Return the index of the first record that is missing at the end of the history; -1 if none is."""
+        """Return the index of the first record that readers should have seen by the end but did not; -1 if none."""
 
     def watched(self) -> History:
         return replace(self._history, events=self.events(), hidden=self.hidden())
@@ -225,7 +231,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield rows and readings up to the first that cannot come from a run without failures, or all of them."""
+        """Yield rows and readings up to the first that no run without failures could show, or else all of them."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -282,7 +288,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return False, and note why, if this reading saw only a part of a planned batch; otherwise True."""
+        """Return whether a reading saw only complete planned batches; if not, note the incomplete one as reason."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -328,9 +334,10 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store that this history cannot come from a run without failures, as event number `events` shows.
+        """Store the result that no run without failures shows this history.
 
-        `because` is the reason in words. After the last event, the reason is something missing at the end.
+        `events` is the number of events up to and including the one that proves it, and `because` the reason in words.
+        If it is the number of all events, the proof is that a record is missing at the end.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -396,7 +403,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Finds the first upsert that cannot come from a run without failures: older than the newest one of its key."""
+    """Finds the first upsert that no run without failures could show, because a newer one of its key came before it."""
 
     may_skip = True
 

@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A row becomes visible to readers at the time `at` (None: unknown), or disappears then if `goes` is true."""
+    """A change of what readers see: at time `at` (None: unknown) a row becomes visible or, if `goes`, disappears."""
 
     row: Observation
     at: Span | None
@@ -61,9 +61,9 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key, and how long right ones were kept from them (`held`).
+    """How long readers could see a wrong value of one key (`wrong`), and how long right values stayed hidden (`held`).
 
-    None is an unknown duration.
+    A duration is None if it is unknown.
     """
 
     wrong: Span | None
@@ -81,25 +81,25 @@ MOST_KEYS = 1_000
 
 @dataclass(frozen=True)
 class Exposure:
-    """How long readers of each key could see a wrong value, and how long they had to wait for right ones."""
+    """For each key, how long readers could see a wrong value, and how long right values stayed hidden from them."""
 
     keys: Mapping[str, KeyExposure]
     unit: str = "s"
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key whose readers could see a wrong value for longest, with its times; None if there is no key.
+        """Return the key whose readers could see a wrong value for longest, with its durations.
 
-        An unknown time counts as the longest.
+        An unknown duration counts as the longest. The result is None if there is no key.
         """
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """Return a sentence, without its full stop, on the key whose readers could see a wrong value for longest.
+        """Return a sentence, without its full stop, about the key that showed a wrong value for longest.
 
-        If no value was wrong, the sentence is on the key whose readers had to wait longest for a right one.
+        If no key showed a wrong value, the sentence is about the key whose right values stayed hidden for longest.
         """
         worst = self.worst()
         if worst is None:
@@ -126,7 +126,10 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the `MOST_KEYS` keys with the longest wrong values, and their times, for JSON; null is unknown."""
+        """Return as plain data for JSON the keys that showed wrong values for longest, with their durations.
+
+        There are at most `MOST_KEYS` keys. An unknown duration becomes null.
+        """
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -163,11 +166,12 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """Return how long readers of each key could see a wrong value, and how long right values were kept from them.
+    """Return how long readers of each key could see a wrong value, and how long right values stayed hidden from them.
 
-    `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading.
-    `keyed`: a row replaces the earlier rows of its key (upserts). `ready` says, by offset, when a record's row was
-    first complete in the store; `held` are complete rows still invisible at the end. All times are in `unit`.
+    `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading. `keyed`
+    means that a row replaces the earlier rows of its key (upserts). `ready` maps an offset to the time when the
+    record's row was first complete in the store; `held` are complete rows that are still invisible at the end. All
+    times are in `unit`.
     """
     earliest = ready or {}
     keys: dict[str, _Key] = {}
@@ -191,10 +195,10 @@ def exposure(
 
 
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
-    """Return the sentences to print below a verdict, each as (name, sentence without full stop).
+    """Return the sentences to print below a verdict, as pairs of a name and a sentence without full stop.
 
-    The names are `breaks` (which row no run without failures could show), `drawn` (which values the records with
-    random values showed) and `wrong` (how long readers could have read a wrong value).
+    The names are `breaks` (which row no run without failures could show), `drawn` (which values the records with random
+    values showed) and `wrong` (how long readers could have read a wrong value).
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -213,7 +217,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Key(ABC):
-    """What a reader of one key sees: which records have appeared, and for how long the values were wrong."""
+    """The rows that a reader of one key has seen, and for how long its values were wrong or hidden so far."""
 
     due: int = 0
     appeared: set[int] = field(default_factory=set)
@@ -224,7 +228,7 @@ class _Key(ABC):
     """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
-        """Register the next record of the key and return its position among the key's records, from 0."""
+        """Count an expected record of this key; return the record with its position among the key's records, from 0."""
         self.due += 1
         return _Place(record, self.due - 1)
 
@@ -232,7 +236,11 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note for how long the first row of a record was complete in the store before readers could see it."""
+        """Note when the first row of a record was complete in the store and when readers could see it.
+
+        A row that was visible as soon as it was written, a wrong row, or a row that disappears is ignored. `earliest`
+        has the times, by offset, at which rows were first complete.
+        """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -241,7 +249,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply an event to what readers see. If their view becomes wrong or right by that, note the time."""
+        """Apply a change to what readers see, and note its time if their view becomes wrong or right again."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
@@ -273,7 +281,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return how long values were wrong, how long right ones held back, and how many records never appeared."""
+        """Return how long values were wrong or right ones hidden, and how many records never appeared."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
@@ -326,7 +334,7 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """Return the length of the union of these intervals; None if the begin or the end of one of them is unknown."""
+    """Return for how long at least one of these intervals was open; None if a begin or an end is unknown."""
     spans = []
     for begin, end in holding:
         if begin is None or end is None:
@@ -341,7 +349,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the length of each of these sorted intervals without the part that earlier ones cover."""
+    """Yield the length of each of these intervals, which are sorted, without the part that earlier intervals cover."""
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

@@ -74,7 +74,7 @@ def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
 
 
 class _Tally:
-    """What the judge has seen of a history so far: the rows of each record, and the anomalies."""
+    """The judge's state while it processes a history: which rows each record has shown, and the anomalies so far."""
 
     def __init__(self, expected: Sequence[Record], history: History) -> None:
         for number, (before, after) in enumerate(pairwise(expected), start=2):
@@ -145,9 +145,9 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Note the planned batches that were only partly visible in the reading named `moment`, such as `crash 1`.
+        """Note the planned batches of which the reading named `moment`, such as `crash 1`, saw only a part.
 
-        Batches without new rows need no check: they were complete at an earlier reading, or are noted already.
+        A batch without new rows needs no check: it was complete at an earlier reading, or is noted already.
         """
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
@@ -159,7 +159,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Note a row that readers cannot see because its transaction is still open at the end of the run.
+        """Note a row that readers cannot see, because its transaction is still open at the end of the run.
 
         Call this only after all rows that readers can see.
         """
@@ -185,7 +185,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return all anomalies and final values; `looked` is false if nothing is known, as nothing was observed."""
+        """Return all anomalies and the last value of each key; `looked` is False if the history is empty."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()

@@ -30,10 +30,10 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
 def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
-    """Judge a long history in one pass, with the result of `judge`.
+    """Return the same verdict as `judge`, in one pass with little memory, for histories of millions of rows.
 
-    If `expected` is an `ExpectedRecords`, it is empty afterwards. Raises `InvalidInput` for unsorted expected
-    records or planned batches, and `OverflowError` or `struct.error` for numbers beyond 64 bits.
+    If `expected` is an `ExpectedRecords`, it is empty afterwards. Raises `InvalidInput` for unsorted expected records
+    or planned batches, and `OverflowError` or `struct.error` for numbers beyond 64 bits.
     """
     table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
@@ -46,7 +46,7 @@ def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) 
 
 
 class _PlannedBatches:
-    """Finds records that became visible before the rest of their planned batch, without scanning all records."""
+    """Finds records that readers saw before the rest of their planned batch, without a scan of all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
@@ -75,7 +75,10 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The offsets at which one kind of anomaly occurred, as one bit for each expected record, and ten examples."""
+    """The offsets at which one kind of anomaly occurred, with details of ten examples.
+
+    One bit in each expected record says whether its offset is among them.
+    """
 
     room = 1 << 23
     """How many offsets that belong to no record are collected before duplicates among them are removed."""
@@ -130,7 +133,7 @@ class _Cases:
 
 
 class _Tally:
-    """What the judge has seen of a long history so far: facts by record and by key, and the anomalies."""
+    """The judge's state while it processes a long history: facts about records and keys, and the anomalies so far."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
@@ -191,7 +194,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note that a row was read before its transaction committed; return whether the transaction aborted later."""
+        """Note a row that was read before its transaction committed; return whether the transaction aborted later."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -202,7 +205,7 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all rows, note the keys whose last row does not belong to any expected record."""
+        """Note the keys whose last row belongs to no expected record. Call this after all visible rows."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1

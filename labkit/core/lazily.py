@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """A mapping from names to objects: looking up a name imports its module, and returns that module's `attribute`.
+    """A mapping from names to objects that imports the module of an object when somebody looks up its name.
 
-    Listing the names imports nothing.
+    The object is the attribute `attribute` of the module. Listing the names imports nothing.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints (crash points) of a micro-batch: its short name, and what has happened before it."""
+    """One of the nine failpoints (crash points) of a micro-batch, with its short name and the work done before it."""
 
     name: str
     point: FailPoint
@@ -41,7 +41,7 @@ They are in Spark's order, in which the sink commits before Spark records the ba
 
 
 def spoken(name: str) -> str:
-    """Return the name of a failpoint (crash point) after its short name, as in `ready (sink.after_pre_commit)`.
+    """Return a failpoint (crash point) with its short name in front, such as `ready (sink.after_pre_commit)`.
 
     Any other text is returned unchanged.
     """
@@ -85,7 +85,7 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key that puts a failpoint which the sink never passes after the last earlier one of `passed`."""
+    """Return a key that sorts failpoints: those in `passed` in their order, others after their predecessor."""
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

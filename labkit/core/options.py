@@ -25,7 +25,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Need:
-    """A condition that must hold if an option is used, and the error message (`otherwise`) if it does not.
+    """A condition under which an option may be used, and the error message (`otherwise`) if it is not met.
 
     In the message, `{option}` is the option's name, `{written}` the option as typed, and `{chosen}` the settings.
     """
@@ -120,7 +120,7 @@ class Option(Generic[ValueT]):
         return None if value is None else self.kind.plain(value)
 
     def is_usual(self, settings: object) -> bool:
-        """Return whether this option has its default value in these settings."""
+        """Return whether the settings have the default value of this option."""
         usual = self.usual(settings) if self.usual else self.default
         return self.value_in(settings) == usual
 
@@ -136,9 +136,9 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the command-line words that give this option its value in `settings`.
+        """Return the command-line words that set this option to its value in `settings`.
 
-        `quoted` means that the words are quoted so that a shell passes them on unchanged.
+        With `quoted`, each word is quoted where a shell would otherwise change it.
         """
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
@@ -223,7 +223,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Return the function; `inspect.signature` now shows the parameters `arguments` in place of its `**words`."""
+    """Return the function, with a signature that shows the parameters `arguments` in place of its `**words`."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

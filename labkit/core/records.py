@@ -42,9 +42,9 @@ class Visibility(StrEnum):
 
 
 class Observation(NamedTuple):
-    """One row that an outside reader could have seen, with the micro-batch and the driver that wrote it.
+    """One row that an outside reader could have seen, with the micro-batch and the driver process that wrote it.
 
-    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it.
+    `incarnation` numbers the driver processes of the query: 1 before the first crash, 2 after it.
     """
 
     offset: int
@@ -56,12 +56,15 @@ class Observation(NamedTuple):
 
     @property
     def attempt(self) -> int:
-        """Return the incarnation, which notebooks and run folders call the attempt."""
+        """Return the number of the driver process that wrote the row; notebooks and run folders call it the attempt."""
         return self.incarnation
 
 
 class Reading(NamedTuple):
-    """The event that a reader looked at the whole store while nothing ran; `moment` names it: `crash 1` or `end`."""
+    """An entry of a history: a reader read the whole store while no job ran.
+
+    `moment` says when: `crash 1` is after the first crash, `end` after the run.
+    """
 
     moment: str
 

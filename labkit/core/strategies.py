@@ -15,7 +15,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 
 
 class Step(NamedTuple):
-    """A failpoint that a micro-batch passes, what has happened by then, and whether that survives a crash."""
+    """A failpoint (crash point) of a micro-batch: the work done before it, and whether that survives a crash."""
 
     point: FailPoint
     words: str
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Op(StrEnum):
-    """One indivisible operation of a sink's task or driver; the simulator can crash between any two of them."""
+    """One atomic operation of a sink's task or driver; the simulator can crash between any two of them."""
 
     __hash__ = str.__hash__  # fast, because a search hashes every state that it reaches
 
@@ -71,7 +71,7 @@ Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
 
 
 class Pending(Enum):
-    """The kind of place where the rows of a micro-batch wait until readers may see them."""
+    """Where a sink keeps the rows of a micro-batch until readers may see them."""
 
     NOWHERE = auto()
     """Tasks write rows that readers see at once."""
@@ -85,7 +85,7 @@ class Pending(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyFacts:
-    """The facts about one way of writing (`Strategy`), such as its failpoints and its steps of recovery."""
+    """The facts about one way to write (`Strategy`): its failpoints, its commit, and its recovery after a crash."""
 
     needs: Ability
     """The capability (a protocol of `labkit.stores.contract`) that a store must have to support the strategy."""

@@ -23,7 +23,10 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """Whether a run has a property, such as no loss; unknown if nothing was read, or if open transactions hide rows."""
+    """Whether a run has a property, such as no loss.
+
+    It is unknown if nothing was read, or if open transactions hide rows.
+    """
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -41,9 +44,9 @@ class Guarantee(StrEnum):
 
 
 def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
-    """Return whether a run with `guarantee` is good enough where `required` is demanded.
+    """Return whether a run with the guarantee `guarantee` meets the requirement `required`.
 
-    An unknown guarantee satisfies only the requirement `unknown`.
+    An unknown guarantee meets only the requirement `unknown`.
     """
     if guarantee == Guarantee.EXACTLY_ONCE:
         return required != Guarantee.UNKNOWN
@@ -57,11 +60,11 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    `batch` and `incarnation` say which micro-batch and driver wrote the row. Of a lost record they are known only if
-    an older value (`overwritten_by`) replaced its row; otherwise `batch` is the planned batch, and `incarnation` is
-    None. Fields that do not apply are None: `earlier` is the
-    first occurrence of a duplicate; at a regression, `to_value` is the older value that followed `from_value`;
-    `moment` is the reading that saw an incomplete batch (fractured read).
+    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A lost record has no row:
+    its `batch` is the planned batch, and `incarnation` is None, unless an older value (`overwritten_by`) replaced its
+    row. Fields that do not apply are None. `earlier` is the first occurrence of a duplicate. At a regression,
+    `to_value` is the older value that followed `from_value`. `moment` names the reading that saw an incomplete batch (a
+    fractured read).
     """
 
     offset: int
@@ -93,7 +96,7 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """A mapping from each key to its last value, sorted by key, in two columns to save memory.
+    """A mapping from each key to its last value, sorted by key. Two columns store it, to save memory.
 
     The columns are sorted only when they are needed, because there may be millions of keys.
     """
@@ -137,7 +140,7 @@ class ByKey(Mapping[str, int]):
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, int]]:
-        """Yield each key with its last value, sorted by key, without looking up each key."""
+        """Yield each key with its last value, sorted by key; this is faster than to look up each key."""
         return zip(*self._columns, strict=True)
 
 
@@ -152,10 +155,10 @@ class _Items(ItemsView[str, int]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of comparing a job's expected output with what a reader saw: a guarantee, and the anomalies.
+    """The judge's result for a run: the guarantee, such as exactly-once, and all anomalies by their offsets.
 
-    Each anomaly's offsets are complete, sorted and without duplicates; but those of `regression` (values that jumped
-    back) are in order of occurrence.
+    The offsets of each anomaly are complete, sorted and without duplicates. Only those of `regression` (a value jumped
+    back to an older one) are in the order of occurrence.
     """
 
     guarantee: Guarantee

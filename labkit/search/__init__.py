@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch off Python's cyclic garbage collector inside a `with` block.
+    """Switch off Python's cyclic garbage collector inside a `with` block, to save time.
 
-    A search makes millions of states, which are tuples without cycles, so the collector would only cost time.
+    A search makes millions of states, but they are tuples without cycles, so the collector would find nothing.
     """
     enabled = gc.isenabled()
     gc.disable()

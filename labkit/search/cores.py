@@ -44,7 +44,7 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """Work for a helper process: states to expand, and codes for field values that the helper does not know yet."""
+    """Work sent to a helper process: states to expand, and the codes of field values that it does not know yet."""
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -54,10 +54,10 @@ class _Portion(NamedTuple):
 
 @contextmanager
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
-    """Provide a search on `cores` processes for a `with` block.
+    """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    It handles each level with fewer than `wide` states on one core. Raises `InvalidInput` unless `cores` is 1 to
-    `MOST_CORES`.
+    It handles a level (the states at one distance from the start) on one core if the level has fewer than `wide`
+    states. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -73,7 +73,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A helper process as the leading process sees it: its pipe, and the chunks of states that it is working on."""
+    """A helper process of a search, as the leading process sees it: its pipe, and the chunks of states sent to it."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
@@ -108,7 +108,10 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """A breadth-first search of a simulator's states that shares levels with many states among several processes."""
+    """A breadth-first search of a simulator's states; several processes share each level with many states.
+
+    A level contains the states at one distance from the start.
+    """
 
     def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
         self.helpers: list[Helper] = []
@@ -133,7 +136,7 @@ class SharedSearch(Generic[StateT]):
         return search.result()
 
     def _advance(self) -> None:
-        """Process one level of the search with the helpers; the result equals that of `Search.advance`."""
+        """Process one level of the search with the helper processes; the result equals that of `Search.advance`."""
         search = self._search
         if not self.helpers:
             self._fork()
@@ -168,9 +171,9 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks of states to the helpers, at most `_AHEAD` to each.
+        """Send chunks of states to the helper processes, at most `_AHEAD` to each.
 
-        No helper gets a second chunk before all have one.
+        Every helper gets a first chunk before any helper gets a second one.
         """
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:

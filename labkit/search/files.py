@@ -17,9 +17,9 @@ from labkit.search.rows import Pairs
 
 
 class Files(NamedTuple):
-    """The files of one search in a directory that all its Spark tasks see under the same path.
+    """The files of one search, in a directory that all its Spark tasks see under the same path.
 
-    There is one file per kind of content, level of the search (steps from the start), and part of the states.
+    There is a file for each kind of content, each level (number of steps from the start) and each part of the states.
     """
 
     folder: str
@@ -51,10 +51,10 @@ class Files(NamedTuple):
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store new states in one file, grouped by the part, one of `of`, that each state belongs to.
+        """Store new states in one file, grouped by the part that each belongs to; `of` is the number of parts.
 
-        The file begins with the number of bytes of a row and the start of each part, so that a task reads only its
-        own rows.
+        The file begins with the number of bytes of a row and the start of each group, so that a task reads only the
+        rows of its own part.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)

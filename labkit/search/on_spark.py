@@ -53,7 +53,7 @@ It can be small, because it only distributes tasks and collects counts, never st
 
 
 class _Search(NamedTuple):
-    """The constants of a search, which every Spark task receives."""
+    """The values that stay the same during a search; every Spark task receives them."""
 
     files: Files
     model: str
@@ -63,10 +63,11 @@ class _Search(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The parameters of one level of a search, which every Spark task receives.
+    """The parameters of one level of a search (the states at one distance from the start), sent to every Spark task.
 
-    `width` is the number of bytes of an encoded state, `settled` names the claims already violated, `unreached`
-    those that no state has fulfilled yet; `is_last` means to check the states without expanding them.
+    `width` is the number of bytes of an encoded state. `settled` names the properties already violated, and `unreached`
+    those that some state must fulfil, but none has so far. With `is_last`, a task only checks the states and does not
+    expand them.
     """
 
     level: int
@@ -77,9 +78,9 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """What a Spark task reports after it has computed the successors of one part of a level's states.
+    """The report of a Spark task that has computed the successors of one part of a level's states.
 
-    `waiting` is the number of successors that cannot be encoded yet.
+    `waiting` is the number of successors that the task could not encode, because they contain values without a code.
     """
 
     part: int
@@ -115,7 +116,10 @@ def explore_on_spark(
 
 
 class Levels:
-    """The part of a search that runs in Spark's driver: it processes one level after the other."""
+    """The part of a search that runs in Spark's driver: it processes one level after the other.
+
+    A level contains the states at one distance from the start.
+    """
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -125,7 +129,7 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Process level after level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
+        """Process level by level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -162,9 +166,9 @@ class Levels:
         self.search.files.dump(news, "codes", level)
 
     def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
-        """Check the states of a level and, unless it is the last one, expand them.
+        """Check the states of a level and, unless it is the last one, compute their successors.
 
-        Returns how many successors were generated, and for each part how many of them cannot be encoded yet.
+        Returns the number of successors, and for each part how many of them have values that have no code yet.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
@@ -202,7 +206,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Record the first state that violates each claim, and which "sometimes" claims are now fulfilled."""
+        """Record the first state that violates each property, and the "sometimes" properties fulfilled by now."""
         for one in results:
             names = {name for name, _, _ in self._violations}
             self._violations += [(name, state, level) for name, state in one.broken if name not in names]
@@ -240,7 +244,7 @@ class Levels:
 
 
 class _Tools:
-    """The simulator and the codes for encoding its states, shared by all tasks of a search in one process."""
+    """The simulator and the codes that encode its states, which all tasks of a search in one process share."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -250,7 +254,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Read the codes that were assigned up to this level of the search, and return this object."""
+        """Load the codes that the driver assigned up to this level of the search, and return this object."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -318,7 +322,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store the successors of a part that could not be encoded before, each in `width` bytes."""
+    """Encode and store the successors that a part could not encode before; an encoded state has `width` bytes."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -327,7 +331,7 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the new states among those that were sent to a part, for the next level, and return how many there are.
+    """Store, for the next level, those of the states sent to a part that are new; return how many there are.
 
     `senders` names the tasks that sent states, as pairs of a kind and a part. The states are read in this order, so
     their order does not depend on which task ended first.

@@ -33,7 +33,7 @@ def keys(numbers: Iterable[int], width: int) -> Keys:
 
 
 def numbers(rows: Keys) -> list[int]:
-    """Return the numbers in the rows. NumPy's `tolist` is no alternative, because it drops trailing zero bytes."""
+    """Return the numbers that the rows encode. NumPy's `tolist` cannot do it, because it drops trailing zero bytes."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
@@ -51,7 +51,7 @@ def pairs(states: Keys, parents: Keys) -> Pairs:
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays of states and parents, with numbers widened to `width` bytes; none may be wider already."""
+    """Concatenate arrays of states and parents, with numbers widened to `width` bytes; none may be wider."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
