@@ -6,5 +6,5 @@ from importlib.resources import files
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of one file in `labkit/view/static`."""
+    """Return the text of one file in `labkit/view/static`, such as a script or a style sheet."""
     return files("labkit.view").joinpath("static", name).read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def tag(name: str, /, *inside: str, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Return the parts concatenated as HTML, with plain text escaped."""
+    """Concatenate the parts as HTML; a part that is plain text is escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(part, quote=False) for part in parts))
 
 
@@ -54,7 +54,7 @@ def code(text: str) -> Html:
 
 
 class Cell(NamedTuple):
-    """One cell of an HTML table; its tone (`GOOD`, `BAD` or `DIM`) chooses the colour of its text."""
+    """One cell of an HTML table. Its `tone` (`GOOD`, `BAD` or `DIM`) decides the colour of its text."""
 
     text: str
     tone: str = ""
@@ -64,9 +64,9 @@ class Cell(NamedTuple):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """Return an HTML table whose first column has the row headings.
+    """Return an HTML table in which the first cell of each row is the row's heading.
 
-    `head` are the column headings; if all are empty, the table has no heading line.
+    `head` has the column headings; if all of them are empty, the table has no heading line.
     """
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
@@ -92,12 +92,12 @@ def items(entries: Iterable[str]) -> Html:
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """Return an HTML `details` element: a click on the summary shows the rest."""
+    """Return an HTML `details` element, in which a click on `summary` shows the rest."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML, without those that would make a card too large."""
+    """Return several results of `fold` side by side as HTML; results that would make a card too large are left out."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -125,7 +125,10 @@ def beside(*parts: str) -> Html:
 
 
 class Shown:
-    """A result that a notebook displays as HTML, and other programs as text; subclasses define `html` and `__str__`."""
+    """Base class of results that a notebook displays as HTML and other programs as text.
+
+    Subclasses define `html` and `__str__`.
+    """
 
     def html(self) -> str:
         """Return the result as HTML that needs no other file."""
@@ -139,7 +142,10 @@ class Shown:
 
 
 class Card(Shown):
-    """A result for display: a large word, a line under it and further HTML; in a terminal, lines of text."""
+    """A result that a notebook displays as a card: a large word, a line under it, and further HTML.
+
+    A terminal shows lines of text instead.
+    """
 
     def __init__(
         self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
@@ -166,7 +172,7 @@ class Card(Shown):
 
 
 class OnCard(Shown):
-    """A result that a notebook displays as a card: subclasses define `card`."""
+    """Base class of results that a notebook displays as a card; subclasses define `card`."""
 
     def card(self) -> Card:
         """Return the card that shows this result."""
@@ -183,7 +189,7 @@ class OnCard(Shown):
 
 
 class Tabled(OnCard):
-    """A result that is displayed as a table: subclasses define `title`, `_head` and `_rows`."""
+    """Base class of results that are displayed as a table; subclasses define `title`, `_head` and `_rows`."""
 
     title = ""
     under = ""
@@ -195,7 +201,7 @@ class Tabled(OnCard):
         raise NotImplementedError
 
     def _parts(self) -> Iterable[str]:
-        """Return the parts of the card; the table alone, unless a subclass adds others."""
+        """Return the parts of the card: the table and, in some subclasses, further HTML."""
         return [table(self._head(), self._rows())]
 
     def card(self) -> Card:
@@ -209,9 +215,9 @@ class Tabled(OnCard):
 
 
 def framed(*parts: str, label: str) -> str:
-    """Return the parts as HTML in a frame, with the CSS of cards; screen readers read `label` as its name.
+    """Return the parts as HTML in a frame, with the style sheet of cards; `label` names the frame for screen readers.
 
-    The last parts are dropped if the result would be larger than `MOST_BYTES`.
+    If the result would be larger than `MOST_BYTES`, the last parts are left out.
     """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)

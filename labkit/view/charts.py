@@ -70,9 +70,10 @@ class Point(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The values of one key that a reader could see in one run, for a chart.
+    """The chart data of one run: the values of one key that a reader could see.
 
-    `moments` are the positions and labels of the times, after a crash or at the end, at which the output was read.
+    `moments` has the times at which the reader read the whole output, after a crash or at the end, each as a position
+    and a label.
     """
 
     points: list[Point]
@@ -82,8 +83,8 @@ class Track(NamedTuple):
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
     """Return chart data for each run: the values of one key that the reader saw, one after the other.
 
-    The reader's nth look has the same position in the charts of all runs, so that they can be compared. `runs` maps
-    the name of a run to the result of `labkit.view.timeline.by_key` for that key.
+    `runs` maps the name of a run to its steps for that key, a result of `labkit.view.timeline.by_key`. The nth read of
+    the whole output has the same position in all charts, so that runs can be compared.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]

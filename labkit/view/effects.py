@@ -39,7 +39,7 @@ STYLE = (
 
 
 class What(StrEnum):
-    """The kinds of row in a picture of a program's effects (writes to files, requests to stores)."""
+    """The kinds of row in a picture of a program's effects, which are writes to files and requests to stores."""
 
     EDGE = "edge"
     """The beginning or end of a call, or a write of the engine to its log."""
@@ -52,7 +52,7 @@ class What(StrEnum):
 
 
 class Row(NamedTuple):
-    """One row in a picture of a program's effects, from top to bottom: an effect, a kill, a call's beginning or end."""
+    """One row in a picture of a program's effects: an effect, a kill, or the beginning or end of a call."""
 
     what: What
     label: str
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 def effect_line(rows: Sequence[Row], *, title: str) -> str:
-    """Draw a program's effects and the points at which it was killed as SVG, along a line from top to bottom."""
+    """Draw a program's effects, and the points at which it was killed, as SVG on a line from top to bottom."""
     texts = [f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label for row in rows]
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)

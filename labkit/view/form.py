@@ -10,7 +10,7 @@ from labkit.view.assets import asset
 
 
 def with_page(bundle: Any, plain: str, page: str) -> Any:
-    """Return a widget's MIME bundle, extended by plain text and an HTML page for readers without a kernel."""
+    """Add plain text and an HTML page to a widget's MIME bundle, for readers who open a notebook without a kernel."""
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:
         data |= {"text/plain": plain, "text/html": page}
@@ -20,8 +20,8 @@ def with_page(bundle: Any, plain: str, page: str) -> Any:
 class Form(anywidget.AnyWidget):
     """A widget that displays the data in `shown`, and calls `heard` with each message from the browser.
 
-    A message is a dictionary whose first key names what a person did, such as `run`; `hello` means that a view has
-    opened.
+    A message is a dictionary; its first key says what a person did, such as `run`. The key `hello` means that the
+    browser has opened a view of the widget.
     """
 
     shown = traitlets.Dict().tag(sync=True)

@@ -15,7 +15,8 @@ from labkit.view.card import Card
 def is_watched() -> bool:
     """Return whether this code runs in a notebook that a person uses, and not in a program such as papermill.
 
-    Jupyter allows a cell to ask for input only if a person uses the notebook. A kernel in a browser always counts.
+    It checks whether Jupyter lets a cell ask for input, which needs a person. A kernel in a browser always counts as
+    used by a person.
     """
     kernel = kernel_here()
     return kernel is not None and bool(getattr(kernel, "_allow_stdin", "pyodide_kernel" in sys.modules))

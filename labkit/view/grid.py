@@ -17,11 +17,11 @@ Name = tuple[str, str, str]
 
 
 class Square(NamedTuple):
-    """One cell of a `Grid`: the guarantee (such as exactly-once) that runs of one case showed, with the evidence.
+    """One cell of a `Grid`: the guarantee (such as exactly-once) that the runs of one case showed, and why.
 
     `because` is the reason in one sentence. `meanwhile` lists anomalies that a reader could see before the result
-    became correct. `origin` says how the runs were simulated, and `real` the result of real runs, or nothing.
-    `steps` are the sentences of one run, and `call` is the Python call that repeats it.
+    became correct. `origin` says how the runs were simulated, and `real` what real runs showed; it is empty if there
+    were none. `steps` are the sentences of one run, and `call` is the Python call that repeats it.
     """
 
     guarantee: str

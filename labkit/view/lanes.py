@@ -19,7 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box in the picture of an engine's durable writes.
+    """One box in a picture of the order in which an engine makes its writes durable.
 
     It holds writes that become durable together, and the file or request that makes them durable.
     """
@@ -58,7 +58,10 @@ def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return a line for each stream processor: its writes, the decisive one in brackets, and ✗ at the kill."""
+    """Return a line of text for each stream processor, with its writes in order.
+
+    The write after which a restart does not repeat the batch is in brackets. ✗ marks the place of the kill.
+    """
     return "\n".join(_line(lane) for lane in lanes)
 
 
@@ -108,7 +111,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the end of a name that is too long for its box, because the end says more than the beginning."""
+    """Return a name without its beginning if it is too long for its box, because the end says more."""
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

@@ -44,9 +44,9 @@ class Rect(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The line that is drawn for a channel: from the sender to a bend (`knee`), then horizontally to the reader.
+    """The line that shows a channel: from the sender to a bend (`knee`), then horizontally to the reader.
 
-    If the two boxes are not in neighbouring columns, the line begins at the bend, and `stub` names the sender.
+    If the two boxes are not in neighbouring columns, the line begins at the bend, and the text `stub` names the sender.
     """
 
     start: tuple[float, float]
@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The layout of one row of a box: label and content on one line (`is_level`), or the label above the content."""
+    """The layout of one row in a box: label and content on one line if `is_level`, otherwise one above the other."""
 
     label: list[str]
     content: list[Line]
@@ -101,7 +101,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a channel that are drawn; if there are too many, the last says how many more there are."""
+    """Return the tokens (messages) that are drawn in a channel; if there are too many, the last one counts the rest."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -114,7 +114,7 @@ def queue_width(tokens: Sequence[Token]) -> float:
 
 
 def indent(row: Row) -> float:
-    """Return the pixels to the left of a row's label, which a row in a frame uses for its icon."""
+    """Return the width in pixels of the space left of a row's label, where a framed row shows its icon."""
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
@@ -204,7 +204,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return, by box id, the different contents that each box has in any of the pictures."""
+    """Return, by box id, all the different contents that a box has in these pictures."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -216,7 +216,7 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the preferred width of a box in pixels: each row fits on one line, up to the width `WIDEST`."""
+    """Return a box's preferred width in pixels: enough for each row to fit on one line, but at most `WIDEST`."""
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
@@ -236,7 +236,7 @@ Sides = Mapping[tuple[str, str], list[str]]
 
 
 def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    """Return whether a channel is drawn at its reader only, because its boxes are not in neighbouring columns."""
+    """Return whether a channel is drawn only next to its reader, because its boxes are not in neighbouring columns."""
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
@@ -261,7 +261,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The largest space in pixels that a channel's tokens (messages) and its note need in any step."""
+    """The largest widths in pixels that a channel's tokens (messages) and its note have in any step of a run."""
 
     tokens: float
     note: float
@@ -285,9 +285,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return the length in pixels of the horizontal part of channels, for each pair of columns that they connect.
+    """Return, for each pair of columns with a channel between them, the length in pixels of its horizontal part.
 
-    The messages that wait in a channel are drawn on that part, so that no slanting line crosses them.
+    The messages that wait in the channel are drawn on that part, so it is as long as the longest queue or note.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():

@@ -18,9 +18,10 @@ from labkit.view.stepper import page_of
 
 
 class Explorer(anywidget.AnyWidget):
-    """A Jupyter widget in which a learner chooses each next action of a simulator; `session` is its state in Python.
+    """A Jupyter widget in which a learner chooses each next action of a simulator.
 
-    A browser view requests the whole state (`shown`) once; then it receives the changes of each choice.
+    `session` is its state in Python. A view in the browser requests all data (`shown`) once; after that it receives
+    only what each choice has changed.
     """
 
     _esm = asset("stepper.js")

@@ -19,7 +19,7 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """The verdict on one property of a simulator after one step (holds, violated or still open), with the reason."""
+    """The verdict on one property of a simulator after one step (holds, violated or still open), and the reason."""
 
     outcome: str
     because: str
@@ -34,7 +34,7 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator, shown step by step: pictures, sentences, verdicts on properties, possible actions."""
+    """A run of a simulator with all that a page shows at each step: picture, sentence, verdicts, possible actions."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -50,7 +50,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Show the run `walk` from now on; steps in common with the earlier run are not computed again."""
+        """Replace the run by `walk`; steps that both runs have in common are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
@@ -84,7 +84,7 @@ class Story:
         return self.walk.trace
 
     def fulfilled(self, step: int) -> list[str]:
-        """Return the names of the simulator's tasks (small goals for learners) that the run fulfils at a step."""
+        """Return the names of the simulator's tasks (small goals for learners) that the first `step` steps fulfil."""
         verdicts = zip(self.model.properties(), self.verdicts[step], strict=True)
         outcomes = {claim.name: verdict.outcome for claim, verdict in verdicts}
         _, _, steps = str(Trace.of(self.model, self.actions[:step])).partition("~~")
@@ -108,11 +108,11 @@ class Story:
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return for each step the box in the picture that acts, and the boxes that it affects directly."""
+        """Return for each step the box in the picture that acts, and other boxes that the step affects directly."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each step, which describes its action."""
+        """Return for each step the sentence that describes its action."""
         return self.walk.sentences()
 
     def diagram(self) -> spacetime.Diagram:
@@ -141,7 +141,10 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return the final verdict on a property, if this state violates or reaches it for good, otherwise None."""
+    """Return the final verdict on a property if no later state can change it; otherwise None.
+
+    A violated "always" property and a fulfilled "sometimes" property are final.
+    """
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
@@ -162,7 +165,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the first step, from 1, in which two runs differ by action or state; 0 if they do not differ."""
+    """Return the number, from 1, of the first step in which two runs differ by action or state; 0 if none differs."""
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step

@@ -26,11 +26,11 @@ _ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
 
 
 class Presenter:
-    """Connects a simulator `Session` with the players (views in the browser that step through its run).
+    """Connects a simulator `Session` with its players, which are views in the browser that step through the run.
 
-    `send` carries JSON-compatible data to all players. A new player asks for everything, as does one that notices a
-    gap in the version numbers; otherwise a player receives only changes. `done` names the tasks (small goals for the
-    reader) that are done already. Only an action of the reader completes a task, and undo does not reopen it.
+    `send` carries JSON-compatible data to all players. A player receives all data when it opens or notices a gap in the
+    version numbers; otherwise it receives only changes. `done` names the tasks (small goals for the reader) that the
+    reader has completed. Only an action of the reader completes a task, and undo does not reopen it.
     """
 
     def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:
@@ -56,8 +56,8 @@ class Presenter:
     def handle(self, message: Message) -> None:
         """Carry out a message from the browser, such as a click, and send the answer or the text of an error.
 
-        `look` asks whether the run can go wrong after a step, and `export` asks for the run as a file. All other
-        messages change the run.
+        The message `look` asks whether the run can go wrong after a step, and `export` asks for the run as a file. All
+        other messages change the run.
         """
         try:
             if "look" in message:
@@ -128,10 +128,10 @@ class Presenter:
     def ladder(self, step: int) -> dict[str, object]:
         """Return for each possible action at a step how many of the schedules that begin with it violate a property.
 
-        A schedule is a sequence of actions. In the result, `of` is the trace up to the step. `rungs` has an entry for
-        each action: whether none, some or all of its schedules violate a property (`fate`), the share that does (None
-        if unknown), the same in words, and whether the player can jump to a violation (`leads`). `said` is a text that
-        names the violated properties and says whether the search was complete.
+        A schedule is a sequence of actions. In the result, `of` is the trace up to the step, and `said` is a text that
+        names the violated properties and says whether the search was complete. `rungs` has an entry for each action:
+        whether none, some or all of its schedules violate a property (`fate`), the share that does (None if unknown),
+        the same in words, and whether the player can jump to a violation (`leads`).
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)
@@ -185,7 +185,7 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return what a reader can choose in a simulator, by kind: scenarios, parameters, tasks, export formats, keys."""
+    """Return all that a reader can choose in a simulator: scenarios, parameters, tasks, export formats, fault keys."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},
@@ -217,7 +217,8 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
 def in_words(prospect: Prospect, numbers: Mapping[str, int]) -> str:
     """Return a short text that says whether the run can go wrong after an action.
 
-    `numbers` has the position of each property of the simulator, by name; below the picture they count from 1.
+    `numbers` maps the name of each property to its position, from 0; the text counts properties from 1, as the page
+    does.
     """
     if prospect.fate is Fate.RIGHT:
         return "always right"
@@ -234,7 +235,7 @@ def _named(claims: Sequence[Property[Any]], numbers: Iterable[int]) -> str:
 
 
 def _run_in(text: str) -> str:
-    """Return the run that a reader has pasted, which may be the address of a page that shows it."""
+    """Return the trace in a text that a reader has pasted: the text itself, or the fragment of a page's address."""
     return unquote(text.partition("#")[2]) if "://" in text else text
 
 

@@ -26,7 +26,10 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """A series of the chart: pairs of commit interval and measured wait, both in seconds, sorted by interval."""
+    """A series of the chart: pairs of a commit interval and the wait measured with it, both in seconds.
+
+    The pairs are sorted by interval.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -49,9 +52,10 @@ class Plane(NamedTuple):
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Draw readers' waits against commit intervals up to `longest` seconds as SVG, with a series for each of `ways`.
+    """Draw as SVG how long readers waited at each commit interval, with a series of marks for each of `ways`.
 
-    `predicted` is the predicted wait per second of the interval, drawn as a line; None draws no line.
+    The horizontal axis ends at an interval of `longest` seconds. `predicted` is the predicted wait divided by the
+    interval, drawn as a line; None draws no line.
     """
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.

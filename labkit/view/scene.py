@@ -14,7 +14,7 @@ from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
-    """What a row in a box of the picture stands for; each kind has a frame and an icon of its own."""
+    """The kinds of row in a box of the picture, such as a durable field; each has a frame and an icon of its own."""
 
     DURABLE = "durable"
     """The data survives a crash of its process."""
@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens in the picture: the box that acts, the kind of event, and other boxes that it affects."""
+    """Where an action happens in the picture: the box that acts, the kind of event, and other boxes it affects."""
 
     box: str
     event: Event = Event.STEP
@@ -173,13 +173,16 @@ def listed(words: Iterable[object], none: str = "nothing") -> str:
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """Return a text on the faults that may still happen; `counts` has the remaining number for each of `names`."""
+    """Return a text that lists the faults that may still happen in a run.
+
+    `names` are the kinds of fault, and `counts` says how many of each may still happen.
+    """
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the lines of a run's space-time diagram, from top to bottom: titles of boxes by id.
+    """Return the lines of a run's space-time diagram, from top to bottom: the titles of boxes by their ids.
 
     A box has a line if it occurs in one of the pictures and its attribute `lane` is true.
     """

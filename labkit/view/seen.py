@@ -19,13 +19,13 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return, by key, the values that a reader saw in a run, or None if the run has more than `MOST_EVENTS` events."""
+    """Return, by key, the values that a reader saw in a run; None if the run has more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key of which a card shows a chart: the one with the most values.
+    """Return the key whose values a card shows as a chart, which is the key with the most values.
 
     Returns None if no key has two values, or if that key has more than `MOST_POINTS`.
     """

@@ -23,9 +23,9 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message in a space-time diagram; `sent` and `received` are numbers of steps.
+    """A message in a space-time diagram. `sent` and `received` are numbers of steps.
 
-    For a message that is under way at the end, `received` is after the last step.
+    If the message is still under way at the end, `received` is one more than the last step.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step in a space-time diagram: the process that acts, the kind of event, and a sentence."""
+    """One step in a space-time diagram: the process that acts, the kind of event, and a sentence about it."""
 
     lane: str
     event: Event
@@ -138,9 +138,10 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return a channel's messages after the network has duplicated one, and the original if it has arrived.
+    """After a step in which the network duplicates a message, return a channel's messages and those that arrived.
 
-    The copy counts as sent in the same step as the original.
+    A copy counts as sent in the same step as the original. If the original arrives in this step and its copy stays, the
+    channel looks unchanged; then the original is returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again
@@ -268,7 +269,7 @@ def text(diagram: Diagram) -> str:
 
 
 def event_text(diagram: Diagram, step: int) -> str:
-    """Return a step's sentence with its messages: `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
+    """Return a step's sentence and messages, such as `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
     each = diagram.steps[step - 1]
     lanes = diagram.lanes
     got = [
@@ -288,5 +289,5 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return the sentence of a step, with its kind of event in front unless it is an ordinary step: `CRASH: ...`."""
+    """Return a step's sentence, after the kind of its event unless the step is an ordinary one: `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"

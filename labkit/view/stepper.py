@@ -49,7 +49,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return all data that a page needs to let a reader step through a run, ready for JSON.
+    """Return, ready for JSON, all data that a page needs so that a reader can step through a run.
 
     `differs_at` is the first step in which another run differs; 0 for none.
     """

@@ -36,9 +36,10 @@ from labkit.view.scene import KEYS, Box, Channel, Kind, Mark, Row, Scene, Shape,
 
 
 class Look(NamedTuple):
-    """How a kind of row is drawn: its CSS class, its icon as an SVG path of twelve pixels, and its meaning in a legend.
+    """How a kind of row is drawn: its CSS class, its icon, and its meaning in the legend.
 
-    No reader depends on colour, because each kind has an icon of its own.
+    The icon is an SVG path in a square of twelve pixels. No reader depends on colour, because each kind has its own
+    icon.
     """
 
     css: str
@@ -86,8 +87,8 @@ def picture(
 ) -> str:
     """Draw the picture of a state as an SVG document.
 
-    `place` is the layout of the whole run, or None for this picture alone. The boxes and channels with the ids in
-    `now`, which changed in this step, are highlighted.
+    `place` is a layout for all steps of the run; None computes a layout for this picture alone. The boxes and channels
+    with the ids in `now`, which changed in this step, are highlighted.
     """
     place = place or layout([scene])
     drawn = pieces(scene, place)

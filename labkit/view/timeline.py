@@ -26,7 +26,7 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
 
 
 class Step(NamedTuple):
-    """A value of one key that became visible or, if `value` is None, a read of the output by the outside reader."""
+    """An entry in the history of one key: a value became visible or, if `value` is None, a reader read all output."""
 
     label: str
     value: int | None = None
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return for each key the values and the reads of the output, in the order in which the values became visible.
+    """Return for each key its values and the reads of the whole output, in the order in which a reader saw them.
 
     The result has the first `most_keys` keys in alphabetical order, and the first `most_steps` entries of each.
     """

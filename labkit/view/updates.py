@@ -20,9 +20,9 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """Computes which data of a run a player in the browser has not received yet.
+    """Computes the data of a run that a player in the browser has not received yet.
 
-    `generation` counts the layouts; a new layout makes the player load everything again.
+    `generation` is the number of the layout; if it changes, the player must load all data again.
     """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
@@ -154,7 +154,7 @@ class StoryUpdates:
         return [str(action), model.sentence(action), self._parts_of[action], event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """Return the data that may change with every step: the space-time diagram, the legend, and a hint."""
+        """Return the data that any step may change: the space-time diagram, the legend, and the hint for the reader."""
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -172,7 +172,7 @@ _AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
 
 
 def parts_of(story: Story, step: int, action: Action) -> list[str]:
-    """Return the ids of the boxes and channels in the picture on which a click takes this action."""
+    """Return the ids of the boxes and channels in the picture that a reader can click to take this action."""
     model, before = story.model, story.scenes[step]
     box, event, touches = story.drawing.place(model, action)
     parts = [box, *(touches if event is not Event.STEP else ())]

@@ -45,14 +45,14 @@ def rows(verdict: Verdict) -> str:
 
 
 def why(verdict: Verdict) -> str:
-    """Return one line that says why the verdict is this guarantee; it leaves out temporary anomalies."""
+    """Return one line with the reason for the verdict's guarantee; temporary anomalies are left out."""
     return verdict.because.partition("; meanwhile")[0]
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
     """Return a verdict as a row of a table: texts by column name.
 
-    The column `unexplained`, for rows that no input explains, exists only if there are any.
+    The column `unexplained` exists only if there are rows that no input explains.
     """
     unexplained = {"unexplained": f"{len(verdict.unexpected):,}"} if verdict.unexpected else {}
     return {

@@ -15,7 +15,10 @@ from labkit.view.session import Session
 
 
 class Players:
-    """All players (simulator runs that a reader steers) of one web page, each under a name that the page has chosen."""
+    """All players of one web page, each under a name that the page has chosen.
+
+    A player shows a run of a simulator, in which a reader chooses the actions.
+    """
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}

@@ -13,10 +13,11 @@ from labkit.view.spacetime import Diagram, Flight, signed
 
 
 class Dialect(NamedTuple):
-    """The syntax of one tool for sequence diagrams, as templates with fields in braces.
+    """The syntax of one tool for sequence diagrams, as templates with placeholders in braces.
 
-    `arrow` has the fields {source}, {line}, {target} and {text}; {line} is `sent` (for a message that arrives
-    later), `lost`, `under_way` (at the end) or `at_once` (a step that affects another process directly).
+    `arrow` has the placeholders {source}, {line}, {target} and {text}. The value of {line} is `sent` for a message that
+    arrives later, `lost` for a lost one, `under_way` for one that has not arrived by the end, and `at_once` for a step
+    that affects another process directly.
     """
 
     begin: Sequence[str]

@@ -22,7 +22,7 @@ Clock = Mapping[str, int]
 
 
 class Happening(NamedTuple):
-    """One event of one process in a log for ShiViz; a step has an event for each process that takes part."""
+    """One event of one process in a log for ShiViz. If a step affects several processes, each of them has an event."""
 
     step: int
     lane: str

@@ -125,7 +125,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "un
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the process as the box that carries out an action, and the store if the action writes to it."""
+    """Return the process's box, which carries out every action, and the store's box if the action writes to it."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

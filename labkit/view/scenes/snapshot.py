@@ -88,7 +88,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Return the bank branch that performs `action`, and the boxes of the drawing that the action changes directly."""
+    """Return the box of the bank branch that performs an action, and other boxes that the action changes directly."""
     name, which = action
     event = model.event(action)
     if name == "restore":

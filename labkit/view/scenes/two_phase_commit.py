@@ -126,7 +126,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """Return the process that carries out an action, and the coordinator if the action affects it directly."""
+    """Return the box of the process that carries out an action, and the coordinator's box if the action affects it."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")
