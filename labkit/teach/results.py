@@ -150,7 +150,7 @@ class Search:
     def guarantee(self) -> Guarantee:
         """The weakest guarantee over all schedules.
 
-        It is none if one schedule loses a record and another one duplicates a record, even if no schedule does both.
+        It is *none* if one schedule loses a record and another one duplicates a record, even if no schedule does both.
         Raises `InvalidInput` if the simulator has no properties about rows.
         """
         model = make(self.exploration.model, self.exploration.parameters)

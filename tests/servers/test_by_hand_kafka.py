@@ -115,7 +115,7 @@ def test_only_who_trusts_the_group_is_misled_by_it(
 
 
 def test_what_cannot_be_copied_is_a_sentence(broker: Kafka) -> None:
-    with pytest.raises(InvalidInput, match="group_says=9: choose a whole number from 0 to 4"):
+    with pytest.raises(InvalidInput, match=r"group_says=9 .* from 0 to 4"):
         copy(broker, trusts="checkpoint", group_says=9)
     with pytest.raises(InvalidInput, match="trusts='nobody' is not accepted; write 'checkpoint' or 'group'"):
         copy(broker, trusts="nobody", group_says=1)  # type: ignore[arg-type]  # that is what is refused

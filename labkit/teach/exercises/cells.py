@@ -265,7 +265,7 @@ def _without_comments(source: str) -> str:
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
     """Return sentences that explain why a cell may fail in grading although it works in its notebook.
 
-    `place` is its position in `cells`, `released` are the original cells, and `chosen` says which cells are graded.
+    `place` is the cell's position in `cells`, `released` are the original cells, and `chosen` says which are graded.
     """
     source = cells[place].source
     complaints = []

@@ -191,7 +191,7 @@ def _longest(word: str) -> Iterator[_Case]:
     """Yield tables of the largest size, `MOST_ROWS` rows, each with a message that changes it.
 
     The messages are about the first, a middle and the last row, and about a row that is not there. The rows' words are
-    `word` with a number behind it.
+    `word` followed by a number.
     """
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
@@ -313,8 +313,8 @@ def _in_several_orders(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of a learner's property with the rows of the table in several orders.
 
-    The rows of a small table come in every order. Those of a long right table come in six orders: as given, by count,
-    and by the word's place in the input, each also reversed. A long wrong table comes in one of these six.
+    The rows of a small table come in every order. Those of a long right table come in six orders: the table's own, by
+    count, and by the word's position in the input, each also reversed. A long wrong table comes in one of these six.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:

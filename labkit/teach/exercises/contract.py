@@ -211,7 +211,7 @@ def _number(value: float) -> int | float:
 
 
 class Kind(StrEnum):
-    """What a learner does in an exercise, such as predict an outcome or write a function."""
+    """The kind of task in an exercise, such as to predict an outcome or to write a function."""
 
     PREDICT = "predict"
     """Predict an outcome before the run shows it."""
@@ -249,7 +249,7 @@ class NotPassed(LabError):
 
 
 class Answer(Protocol):
-    """A learner's answer, a constant or a function, with the methods through which the code that checks it uses it."""
+    """A learner's answer to an exercise, a constant or a function; a judge accesses it only by these methods."""
 
     def value(self) -> Plain:
         """Return the learner's constant.

@@ -1,7 +1,7 @@
 """Find an exercise by its name: `texts/NN.toml` contains its task, and names the module that judges the answers.
 
-That module judges all exercises of the notebook, except for those that name one of their own. A file is read and a
-module imported only when somebody asks for an exercise of that notebook.
+That module judges all exercises of the notebook, except for those that name another one. A file is read and a module
+imported only when somebody asks for an exercise of that notebook.
 """
 
 import re
@@ -40,7 +40,7 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return all exercises of the notebook to which the exercise `name` belongs, each with its module's name."""
+    """Return all exercises of the notebook to which the exercise `name` belongs, each with its judge's module."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 

@@ -24,14 +24,14 @@ EMPTY = "an empty folder"
 
 
 class Start(NamedTuple):
-    """What happens when a version starts: one of `STARTS`, and the reason."""
+    """The result of a start of a query's new version: one of `STARTS`, such as a refusal, and the reason."""
 
     start: str
     why: str
 
 
 def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Start:
-    """Return what happens when Spark 4.2 starts `new` after `old` was stopped, as the runs of notebook 12b showed it.
+    """Return the result of starting a query's version `new` after `old`, as notebook 12b measured it with Spark 4.2.
 
     `sink` is one of `SINKS`. `unfinished` tells whether the newest planned batch of the old version lacks its commit.
     """
@@ -111,9 +111,9 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return what happens when `new` starts, the first remedy that makes its start right, and the reasons.
+    """Return the result of starting the version `new` after `old`, the mildest remedy for it, and the reasons.
 
-    The reasons explain the start and, if a new checkpoint is not enough, why it is not.
+    The reasons explain the result and, if a new checkpoint is not enough as a remedy, why it is not.
     """
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
@@ -136,8 +136,8 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `review`, which reviews pull requests.
 
-    The variant has the `old` version, and `cases`, one for each pull request: what it changes in the old version, the
-    sink, and whether the newest batch is unfinished.
+    The variant has the `old` version, and `cases`, one for each pull request: its changes of the old version, the sink,
+    and whether the newest batch is unfinished.
     """
     ask, old = Asker(answer, "review"), variant["old"]
     cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))

@@ -34,10 +34,10 @@ def _row(number: int) -> Row:
 def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Row]:
     """Return the rows of a damaged table, not in order: the last row of the source comes first.
 
-    Each change is a kind and the number of an order: `lost`, `twice`, `item` (a wrong one), `more` and `less` (the
-    amount is wrong by 1), `blank` (the item ends in one), `glued` (the item ends in the amount's first digit), `minus`
-    (the amount is negative), `exchanged` (with item and amount of the next order, which has those of this one), or
-    `ghost` and `early ghost` (a row that the source lacks, at the end of the list or at its beginning).
+    Each change is a kind of damage and the number of an order: `lost`, `twice`, `item` (a wrong item), `more` and
+    `less` (the amount is wrong by 1), `blank` (the item ends in a blank), `glued` (the item ends in the amount's first
+    digit), `minus` (the amount is negative), `exchanged` (item and amount are swapped with those of the next order), or
+    `ghost` and `early ghost` (a row that the source lacks, at the end or at the beginning of the table).
     """
     rows = list(reversed(source))
     for kind, number in changes:

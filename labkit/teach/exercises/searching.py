@@ -94,9 +94,9 @@ def unusable(name: str, error: Unusable) -> Finding:
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """Return the result for a function without a fault: passed, unless repeated calls now give other answers.
+    """Return the result for a function that passed all tests; it fails nevertheless if repeated calls differ now.
 
-    `seen` describes what was tested.
+    `seen` is a sentence on the tests for the learner.
     """
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."

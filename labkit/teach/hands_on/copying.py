@@ -108,11 +108,14 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     """Copy half of the records and stop, let a second job copy the rest, and return the verdict on the copy.
 
     In between, the consumer group's offset is set to `group_says`. `trusts` says from where the second job takes its
-    position, `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset that is not
-    between 0 and `records`.
+    start position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset that is
+    not between 0 and `records`.
     """
     if not 0 <= group_says <= records:
-        raise InvalidInput(f"group_says={group_says!r}: choose a whole number from 0 to {records}.")
+        raise InvalidInput(
+            f"lab.copy_topic(): the offset group_says={group_says!r} is not in the topic; choose a whole number from 0 "
+            f"to {records}."
+        )
     source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
     rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
     source.store.append(*rows)

@@ -33,7 +33,7 @@ HEAD = ("", "can read up to", "gets")
 
 @dataclass(frozen=True, repr=False)
 class Look(Answered):
-    """What readers of a Kafka topic get now: its records at both isolation levels, and the open transactions.
+    """A Kafka topic as readers get it at one moment: its records at both isolation levels, and the open transactions.
 
     `end` is the end offset of the log, and `stable` the last stable offset.
     """

@@ -60,9 +60,9 @@ def rebalance(
 ) -> dict[str, RebalanceOutcome]:
     """Run each program as two consumers of one Kafka group, disturb the first one, and judge which orders they charged.
 
-    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). When the first consumer, A,
-    reaches the moment that `stop` names, such as `"charged 4"`, it is suspended by SIGSTOP; with `slow` it waits
-    inside that call instead, and with `kill` it dies by SIGKILL. If A reaches the moment several times, the first time
+    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). One of `stop`, `slow` and
+    `kill` names the moment, such as `"charged 4"`, at which labkit disturbs the first consumer, A: it suspends A by
+    SIGSTOP, delays A inside that call, or kills A by SIGKILL. If A reaches the moment several times, the first time
     counts. Then B joins the group, takes over and ends; `longer` seconds later, at most 60, A continues. With `each`,
     which maps names to texts, one program runs once for each text and gets it as its second argument. All runs happen
     at the same time. Returns their outcomes by the name of the program, or by the name in `each`. Raises

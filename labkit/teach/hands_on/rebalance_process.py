@@ -131,7 +131,7 @@ class Worker:
         self._at(f"charged {order}")
 
     def at(self, moment: str) -> None:
-        """Say that the program has reached the moment of this name, at which labkit can kill or stop the consumer."""
+        """Report that the program has reached the point called `moment`, where labkit may kill or stop the consumer."""
         self._at(moment)
 
     def close(self) -> None:

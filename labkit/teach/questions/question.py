@@ -196,7 +196,7 @@ class _Table(msgspec.Struct):
     replies: dict[str, _Text] = msgspec.field(name="if", default_factory=dict)
 
     def fault(self) -> str:
-        """Return what is wrong with the question as a whole, with the remedy; an empty text if nothing is."""
+        """Return a fault that concerns the question as a whole, with its remedy; empty if it has none."""
         is_number, is_list = self.kind is Kind.NUMBER, isinstance(self.right, list)
         if is_number and (self.options or not isinstance(self.right, int | float)):
             return "a number has no options, and right is the number; write right = 6"

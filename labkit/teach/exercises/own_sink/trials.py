@@ -616,7 +616,7 @@ class Bench(NamedTuple):
 def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
     """Finish a run and return its result; `due` are the batches whose rows should be stored.
 
-    `what` describes the failures; without it, the kills are listed.
+    `what` describes the run for the learner; without it, the description is the list of kills.
     """
     story = trial.finish()
     kills = "; then ".join(f"killed in {each}" for each in story.kills)
