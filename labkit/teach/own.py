@@ -326,7 +326,7 @@ def _names(only: object) -> tuple[str, ...]:
 
 
 def _teller() -> "Tell":
-    """Return a callback for the progress of a crash test: one changing line if a person is watching, or nothing."""
+    """Return a callback that shows the progress of a crash test in one changing line, if a person is watching."""
     from labkit.crashtest.ledger import silent
 
     if not is_watched():

@@ -130,7 +130,7 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
 
 
 def _came(number: str) -> list[str] | None:
-    """Return the axes on which the sink had a fault after this notebook; None if it was not tested then."""
+    """Return the axes (tested properties) on which the sink had a fault after this notebook; None if not tested."""
     note = progress.of(f"sink-{number}")
     came = note.get("came")
     return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None

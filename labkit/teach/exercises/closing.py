@@ -126,7 +126,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments of the call of the learner's function that this action requires; None if none is."""
+        """Return the arguments with which this action makes labkit call the learner's function; None if it does not."""
         return self.open_model.asks(before.state, action, after.state)
 
 

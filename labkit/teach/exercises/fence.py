@@ -17,7 +17,7 @@ FENCED = "fenced"
 
 
 class Request(NamedTuple):
-    """A request to a store of rows, the state in which it arrives, and the requests before it."""
+    """A request to a store of rows, the store's state when it arrives, and the requests before it."""
 
     newest: int
     """The newest generation of the consumer group from which the store has accepted a request."""

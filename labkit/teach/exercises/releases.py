@@ -317,7 +317,7 @@ def changes_to(part: str, *values: object) -> list[Changes]:
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
-    """Return the test cases for one kind of query, each a change with every sink.
+    """Return the test cases for one kind of query: changes of its old version, each combined with every sink.
 
     `changes` are those from `places`, and `own` those of the query's keys and values. Some cases combine two changes:
     the first changes of two different parts, or a new checkpoint with the first of `own`.

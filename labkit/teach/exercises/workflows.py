@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Run(NamedTuple):
-    """How far a simulated workflow and its receiver have come in one run."""
+    """The state of one simulated run of a workflow, and of the receiver of its messages."""
 
     version: int = 0
     """0 for the workflow's old version, 1 for the new one."""

@@ -118,7 +118,7 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     if len(result) < len(wanted):
         reason, recorded_sizes = supported(), " and ".join(map(str, SIZES))
         raise InvalidInput(
-            f"lab.count_effects(): {reason} Set sizes to {recorded_sizes} rows, because labkit has recorded these counts."
+            f"lab.count_effects(): {reason} Set sizes to {recorded_sizes} rows, for which labkit has recorded counts."
         )
     return result
 
