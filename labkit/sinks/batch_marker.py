@@ -26,7 +26,10 @@ class BatchMarkerSink(Sink[Atomic]):
 
     @contextmanager
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
-        """Write all rows and the batch's marker in one transaction, which commits when the `with` block ends."""
+        """Write all rows and the batch's marker in one transaction, which commits when the `with` block ends.
+
+        Do nothing if the store already has the marker, because the batch was committed before a crash.
+        """
         # A batch without rows sets no marker, because a replay has nothing to write twice.
         if not votes or self.store.has_marker(self.query, batch):
             yield

@@ -22,7 +22,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Vote(NamedTuple):
-    """The message that a task sends to the coordinator after its pre-commit: its rows are safe and can be committed.
+    """The message that a task sends to the coordinator after its pre-commit: its rows can now be committed.
 
     `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
     (batch_marker); otherwise it is empty, because the rows are in the store already.
@@ -42,9 +42,10 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery: it commits or aborts one transaction or log. `sentence` reports it to the user.
+    """One step of recovery: it commits or aborts one transaction or log.
 
-    `carry_out` does the step and returns None, or another sentence to report if the store has lost the rows.
+    `sentence` tells the user about the step. `carry_out` does it and returns None, or another sentence for the user if
+    the store has lost the rows.
     """
 
     sentence: str
@@ -73,14 +74,14 @@ class Sink(ABC, Generic[StoreT]):
         """Write one task's rows, in that task, and return its vote; None if nothing is left to commit on the driver."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a context manager that the driver enters when all votes are in, and leaves before it calls `commit`.
+        """Return a context manager that the driver enters when it has all votes, and leaves before it calls `commit`.
 
         The sink batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
         """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Make the rows of a batch visible, on the driver. Sinks whose rows are visible already do nothing."""
+        """Make the rows of a batch visible, on the driver; do nothing if the sink's rows are visible already."""
 
     def drop_earlier(self, handle: Handle) -> None:
         """Abort the transactions that earlier attempts of the same task left open or prepared.
@@ -95,7 +96,7 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of recovery for a new driver to carry out: commit decided batches, abort everything else.
+        """Return the steps that a new driver must carry out to recover: commit decided batches, abort everything else.
 
         `decided` lists the batches that must be committed, each with its votes.
         """
@@ -130,9 +131,10 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items, then the second; call `reach` for the failpoint `MID_COMMIT` in between.
+        """Yield the first half of the items and then the second, with the failpoint `MID_COMMIT` in between.
 
-        A single item is yielded without the failpoint.
+        There `reach` is called, so that a test can kill the process in the middle of the commit. A single item is
+        yielded without the failpoint.
         """
         half = len(items) // 2
         if half:
@@ -149,7 +151,7 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
     """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it asks for the next.
 
     The first list has one row, because the failpoint `MID_WRITE` comes after the first row. No list has two rows for
-    which `distinct` returns the same value.
+    which `distinct` returns the same value, because a store may refuse two rows with one key in one call.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -163,9 +165,10 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Yield the rows, and call `reach` for the failpoint `MID_WRITE` when the caller has written the first one.
+    """Yield the rows, and call `reach` for the failpoint `MID_WRITE` (a place to kill) after the first row is written.
 
-    The caller writes each row before it asks for the next, so when it asks for the second, the first is written.
+    The caller must write each row before it asks for the next. So when it asks for the second row, the first is
+    written.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

@@ -48,7 +48,7 @@ class HandleLog:
             ) from error
 
     def forget(self, batch: int) -> None:
-        """Delete the stored votes of a batch; do nothing if there are none."""
+        """Delete the stored votes of a batch, if there are any."""
         self._path(batch).unlink(missing_ok=True)
 
     def _path(self, batch: int) -> Path:
@@ -56,14 +56,18 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of a query through a sink; the subclass decides whether before or after `commits/N`."""
+    """Commits the batches of a query through a sink, either before or after the engine writes `commits/N` (see
+    subclasses).
+
+    The file `commits/N` in Spark's checkpoint says that batch N is finished.
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit a batch, or store its votes for later. Called when all tasks of the batch have voted yes.
+        """Commit a batch, or store its votes for later; called when all tasks of the batch have voted yes.
 
         After a crash the engine may call this again for the same batch.
         """
@@ -74,8 +78,9 @@ class Coordinator(ABC):
     def recover(self, decided: int | None) -> Iterator[str]:
         """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
 
-        `decided` is the last batch with a file `commits/N`, or None. If the store can fence earlier drivers, they are
-        fenced first, so that they cannot begin new transactions. Exhaust the iterator before the query starts.
+        `decided` is the last batch with a file `commits/N`, or None. If the store supports fencing, this method first
+        fences earlier drivers, so that they cannot begin new transactions. The steps run while the caller iterates, so
+        exhaust the iterator before the query starts.
         """
         if isinstance(self.sink.store, Fencing):
             # Before the unfinished transactions are listed: otherwise an earlier driver that is still alive could begin
@@ -113,7 +118,7 @@ class EngineOrder(Coordinator):
     """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else: the batch is committed already."""
+        """Only call `reach` for the failpoint `AFTER_COMMIT_LOG`; in this order the batch is committed already."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -124,7 +129,7 @@ class EngineOrder(Coordinator):
 
 
 class DecisionOrder(Coordinator):
-    """Flink's commit order: `commit` only stores the votes, and the sink commits once `commits/N` is durable."""
+    """Flink's commit order: `commit` only stores the votes of a batch; the sink commits when `commits/N` is durable."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
@@ -165,7 +170,7 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to crash) after `offsets/N` is durable and before a row is written.
+    """Call `reach` for the failpoint (place to kill) between the durable plan `offsets/N` and the first written row.
 
     An adapter calls this before anything else in a batch.
     """
@@ -173,8 +178,8 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint after `commits/N` is durable.
+    """Call `reach` for the failpoint (place to kill) after `commits/N`, the record that the batch is done, is durable.
 
-    A sink learns this from the engine's notification or, at the latest, from the start of the next batch.
+    A sink learns of the record from the engine's notification or, at the latest, from the start of the next batch.
     """
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

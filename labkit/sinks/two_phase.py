@@ -21,9 +21,9 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit the transactions of the batch's tasks one after the other.
+        """Commit the transactions of all tasks of a batch, one after the other.
 
-        Readers may see some before others, but all commit in the end.
+        For a moment readers may see the rows of some tasks without the others.
         """
         for half in self.in_halves(votes, batch):
             for vote in half:
@@ -36,7 +36,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort every unfinished transaction of the query, in batches up to this one, that is in none of the votes."""
+        """Abort every unfinished transaction of the query in this batch or an earlier one, unless it has a vote."""
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:
@@ -45,8 +45,8 @@ class TwoPhaseSink(DeferredSink[Transactional]):
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
 
-        The steps are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored
-        vote; without the abort they would hold locks, or hide rows, forever.
+        The steps are Flink's recoverAndCommit and recoverAndAbort. Some unfinished transactions never voted; if nobody
+        aborted them, they would hold locks or hide rows forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -58,8 +58,8 @@ class TwoPhaseSink(DeferredSink[Transactional]):
     def _commit_or_report(self, handle: Handle) -> str | None:
         """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the loss.
 
-        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of recovery
-        the loss raises `LostTransaction`, because a query that continued would hide it.
+        Flink's connector, too, only logs such a loss in recovery (KafkaCommitter: signalFailedWithKnownReason). In a
+        running query, `commit` raises `LostTransaction` instead, because a query that went on would hide the loss.
         """
         try:
             self.store.commit(handle)

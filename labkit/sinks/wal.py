@@ -20,7 +20,7 @@ from labkit.stores.contract import Appendable, Handle, Transaction
 
 
 class LogSegment:
-    """The log file of one task's rows in one batch, which recovery ignores until `prepare` has renamed it."""
+    """The file to which a task logs its rows of one batch. Recovery ignores the file until `prepare` has renamed it."""
 
     def __init__(self, open_path: Path, sealed_path: Path) -> None:
         self._open_path, self._sealed_path = open_path, sealed_path

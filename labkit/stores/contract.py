@@ -102,7 +102,7 @@ class Clocked(Protocol):
         """Yield the rows of `history`; before each group of rows with the same times, call `tell` with the times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit.
+        """Yield the rows that are pre-committed but still hidden, each with the time of its pre-commit.
 
         A store that cannot tell which hidden rows are pre-committed yields all of them, with the times of their writes.
         """
@@ -148,7 +148,7 @@ class Atomic(Protocol):
 
 
 class Transaction(Protocol):
-    """An open transaction with one writer. Readers do not see its rows before some process commits it."""
+    """An open transaction with one writer. Readers do not see its rows until a process commits it."""
 
     def write(self, row: Observation) -> None:
         """Write one row into the transaction."""
@@ -162,7 +162,7 @@ class Transactional(Protocol):
     """A store for two-phase commit: any process can commit a pre-committed transaction, even after its writer died."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction with the name `handle`, which only an aborted transaction may have used before."""
+        """Open a transaction with the name `handle`. Only an aborted transaction may have had the same name."""
 
     def commit(self, handle: Handle) -> None:
         """Commit a prepared transaction; do nothing if it is already committed.
@@ -177,7 +177,7 @@ class Transactional(Protocol):
     def prepared(self, query: str) -> list[Handle]:
         """Return the handles of all unfinished (open or prepared) transactions of the query, in ascending order.
 
-        Open ones are included because their writer may be dead, and nobody else would remove them.
+        Open transactions are included because their writer may be dead, and nobody else would remove them.
         """
 
 
@@ -186,10 +186,10 @@ class Fencing(Protocol):
     """A store that rejects the writes of a driver that was replaced by a later one, even if it still runs."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
 
-        Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
-        Raises `JobFailed` if a driver with a greater number has called this before.
+        A two-phase transaction that such a driver has already begun stays as it is; recovery commits or aborts it.
+        Raises `JobFailed` if a driver with a greater number has called this method before.
         """
 
 

@@ -54,7 +54,8 @@ def read_rows(path: Path) -> Iterator[Observation]:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InvalidInput(
-                f"{path}, line {number}: damaged ({error}); restore the file, or delete the store and run again."
+                f"{path}, line {number}: this row is damaged ({error}); restore the file, or delete the store and run "
+                "again."
             ) from None
         yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
 
@@ -119,17 +120,17 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Close the file, and delete it if its path still refers to it.
+        """Close the file, and delete it unless its path now refers to another file.
 
-        Otherwise the file was renamed, or it was removed and another writer has created a new one. The caller holds
-        the lock on the folder.
+        The path does so if the file was renamed, or if another writer has removed it and created a new one. The caller
+        holds the lock on the folder.
         """
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Close the file; ignore errors, because a transaction that is not pre-committed may lose its rows."""
+        """Close the file. Errors are ignored, because a transaction that is not pre-committed may lose its rows."""
         with suppress(OSError):
             self._file.close()
 
@@ -166,8 +167,8 @@ class FilesStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each group of rows call `tell` with their times.
 
-        The rows of a transaction were complete at the last write to its file, and visible from its rename on
-        (ctime). The times of appended rows are unknown.
+        The rows of a transaction were complete at the last write to its file, and became visible when the file was
+        renamed (ctime). The times of appended rows are unknown.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))
@@ -210,7 +211,7 @@ class FilesStore:
     def append(self, *rows: Observation) -> None:
         """Append the rows with one write and no fsync.
 
-        They survive SIGKILL at once, but a power cut only after `close` has returned.
+        The rows survive SIGKILL at once, but they survive a power cut only after `close` has returned.
         """
         with durable.explained(self._log):
             if self._descriptor is None:
@@ -225,10 +226,10 @@ class FilesStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a file for one batch, and yield a function that writes a row into it; the end of the block commits it.
+        """Open a file for one batch, and yield a function that writes a row into it; the end of the block commits.
 
-        A new writer of the batch removes the uncommitted file of an earlier one. Raises `JobFailed` if the batch is
-        already committed, or if a newer writer has removed this one's file.
+        If an earlier writer has left an uncommitted file of the same batch, that file is deleted. Raises `JobFailed` if
+        the batch is already committed, or if a later writer of the batch has deleted this writer's file.
         """
         with self._changing():
             self._refuse_marked(handle)
@@ -341,4 +342,7 @@ class FilesStore:
 
     def _refuse_marked(self, handle: Handle) -> None:
         if self._is_marked(handle.query, handle.batch):
-            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} is committed already.")
+            raise JobFailed(
+                f"{self.folder}: batch {handle.batch} of the query {handle.query} is committed already, so its rows "
+                "are not written again."
+            )

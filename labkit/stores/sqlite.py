@@ -149,8 +149,9 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times. Each transaction
-        records the time right before its commit.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+
+        Each transaction reads the clock right before its commit.
         """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
@@ -167,7 +168,7 @@ class SQLiteStore:
                 yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
-        """Yield the rows in the view `visible`, which omits those of uncommitted simulated transactions."""
+        """Yield the rows in the view `visible`, which omits the rows of uncommitted simulated transactions."""
         return starmap(Observation, self._read(_VISIBLE))
 
     def hidden(self) -> Iterator[Observation]:
@@ -322,7 +323,9 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Create the database under a temporary name and link it to its path, so that it is never there incomplete."""
+        """Create the database under a temporary name and then link it to its path, so that nobody sees an incomplete
+        database.
+        """
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)
@@ -361,7 +364,9 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
     try:
         connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
     except sqlite3.IntegrityError:
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.") from None
+        raise JobFailed(
+            f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written again."
+        ) from None
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:

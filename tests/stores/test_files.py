@@ -167,7 +167,9 @@ def test_a_damaged_line_is_named(store: FilesStore, folder: Path, line: bytes) -
     store.append(ROW)
     with (folder / "appended.jsonl").open("ab") as file:
         file.write(line + b"\n")
-    with pytest.raises(InvalidInput, match=r"appended\.jsonl, line 2: damaged .*restore the file, or delete"):
+    with pytest.raises(
+        InvalidInput, match=r"appended\.jsonl, line 2: this row is damaged .*restore the file, or delete"
+    ):
         list(store.history())
 
 

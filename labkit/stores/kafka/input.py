@@ -46,14 +46,14 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """The name of the run's consumer group, whose offsets only monitors read; Spark does not."""
+        """The name of the run's consumer group, whose offsets serve monitoring only: Spark never reads them."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
         """Write the `lines` (pairs of line number and word) that no earlier call has written, and wait for the broker.
 
-        With `new_partition`, first add a partition to the topic; words that occur for the first time go there.
-        Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.
+        With `new_partition`, first add a partition to the topic; all words that occur for the first time go there.
+        Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines that call wrote.
         """
         homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
@@ -82,15 +82,17 @@ class InputTopic:
         return len(self.ends())
 
     def ends(self) -> dict[int, int]:
-        """Return the end offset of each partition, by partition: the offset of its next record."""
+        """Return each partition's end offset (the offset of its next record), by partition number."""
         return _numbered(self._topic.coordinators.ends(self.name))
 
     def group_offsets(self) -> dict[int, int]:
-        """Return the offset that the run's consumer group has committed for each partition, by partition."""
+        """Return the offsets that the run's consumer group has committed, by partition number."""
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets, by partition, for the run's consumer group, which has no members."""
+        """Commit these offsets (by partition number) for the run's consumer group. This works because the group has no
+        members.
+        """
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
@@ -111,7 +113,8 @@ class InputTopic:
             return {}, 0
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(
-                f"{path}: damaged, or the process that filled the input topic died; start the run again."
+                f"{path}: this file does not say which lines are in the input topic, because it is damaged or the "
+                "process that wrote the lines died; start the run again."
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:

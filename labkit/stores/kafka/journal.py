@@ -50,9 +50,9 @@ class Journal:
                 yield
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
 
-        Raises `JobFailed` if a driver with a greater number has called this before.
+        Raises `JobFailed` if a driver with a greater number has called this method before.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
@@ -96,9 +96,10 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None if it is missing.
+        """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
 
-        If they differ from what `begin` returned, another writer has created the file again after an abort.
+        If they differ from the values that `begin` returned, somebody has aborted the transaction and another writer
+        has begun one with the same name.
         """
         try:
             status = self._path(handle, OPEN).stat()
@@ -116,7 +117,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def vote(self, handle: Handle) -> Vote | None:
-        """Return what is needed to commit a pre-committed transaction; None if it is in any other state."""
+        """Return the data with which any process can commit this pre-committed transaction; None in any other state."""
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -124,14 +125,17 @@ class Journal:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
+            raise InvalidInput(
+                f"{path}: this file, which is needed to commit a Kafka transaction, is damaged ({error}); restore it, "
+                "or abort the transaction."
+            ) from None
 
     def is_committed(self, handle: Handle) -> bool:
-        """Return whether the commit of the transaction is recorded."""
+        """Return whether the journal records the commit of the transaction."""
         return self._path(handle, COMMITTED).exists()
 
     def is_lost(self, handle: Handle) -> bool:
-        """Return whether it is recorded that Kafka aborted the transaction after its pre-commit."""
+        """Return whether the journal records that Kafka aborted the transaction after its pre-commit."""
         return self._path(handle, LOST).exists()
 
     def commit(self, handle: Handle) -> None:
@@ -156,7 +160,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def unfinished(self) -> set[Handle]:
-        """Return the handles of all transactions that are recorded as open or pre-committed."""
+        """Return the handles of all transactions that the journal records as open or pre-committed."""
         with durable.explained(self._folder):
             try:
                 names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]

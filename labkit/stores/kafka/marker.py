@@ -23,7 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed: then the batch's own consumer group has a committed offset.
+    """Return whether the batch is committed, which its own consumer group shows by a committed offset.
 
     If a commit of the query is in progress, wait for it first.
     """
@@ -59,7 +59,10 @@ def marked(
         # The answer is final only now, because initialising the id has ended any transaction of an earlier writer of
         # the query.
         if has_marker(topic, handle.query, handle.batch):
-            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.")
+            raise JobFailed(
+                f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written "
+                "again."
+            )
         with explained(topic.address):
             writer.begin_transaction()
         producer, sent = producer_of(writer), list[FutureRecordMetadata]()
@@ -98,7 +101,7 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of the transactional id `name` and fence its writer; ignore errors of the broker."""
+    """Abort the open transaction of the transactional id `name` and fence its writer, ignoring errors of the broker."""
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)
 

@@ -46,7 +46,9 @@ class Member:
         return [record.offset for records in found.values() for record in records]
 
     def has_read(self, records: int) -> bool:
-        """Return whether this member is assigned the partition and has read its first `records` records."""
+        """Return whether Kafka has assigned the partition to this member and the member has read its first `records`
+        records.
+        """
         with suppress(KafkaTimeoutError):  # its position is not known yet
             mine = self._partition in self._consumer.assignment()
             return mine and (self._consumer.position(self._partition, timeout_ms=1_000) or 0) >= records
@@ -65,7 +67,7 @@ class Member:
         self._consumer.commit(timeout_ms=ANSWER)
 
     def close(self) -> None:
-        """Leave the group, with a last commit if auto commit is on."""
+        """Leave the group; if auto-commit is on, first commit the offset reached."""
         self._consumer.close(timeout_ms=ANSWER)
 
 

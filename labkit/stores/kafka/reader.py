@@ -59,14 +59,14 @@ class Entry(NamedTuple):
 
 
 class Reader:
-    """A reader of one Kafka topic at one isolation level, `read_committed` or `read_uncommitted`, without a group."""
+    """Reads a Kafka topic at one isolation level, `read_committed` or `read_uncommitted`, without a consumer group."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from offset `start` to the present end; none if the topic does not exist."""
+        """Yield every record from offset `start` to the topic's present end; none if the topic does not exist."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return

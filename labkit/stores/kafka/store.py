@@ -61,8 +61,8 @@ class KafkaStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each row call `tell` with its times, as far as they are known.
 
-        For a row in a transaction only its producer's time is known: Kafka has the time of the commit in a control
-        record, which consumers do not receive.
+        For a row in a transaction only the time of its producer is known. Kafka stores the time of the commit in a
+        control record, which consumers do not receive.
         """
         if self.topic.find() is None:
             return
@@ -89,9 +89,9 @@ class KafkaStore:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """Yield every row that a reader at read_uncommitted receives, also those of open and aborted transactions.
+        """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted transactions.
 
-        `visibility` of each row says whether its transaction is committed, open or aborted now.
+        The field `visibility` of each row says whether its transaction is now committed, open or aborted.
         """
         if self.topic.find() is not None:
             # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
@@ -258,7 +258,9 @@ class KafkaStore:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort all unfinished transactions of the store, of any process, and delete topic and consumer groups."""
+        """Abort all unfinished transactions of the store, whichever process began them; delete topic and consumer
+        groups.
+        """
         if self.topic.find() is None:
             return
         for described in self.transactions():
@@ -284,7 +286,10 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Return from the records in the topic how a transaction ended that Kafka's coordinator no longer knows."""
+        """Find out from the records in the topic whether a transaction was committed or aborted.
+
+        This is necessary if Kafka's transaction coordinator has forgotten the transaction. `owner` names it.
+        """
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was

@@ -41,7 +41,7 @@ _LOOK = 0.1
 
 
 class Traffic(StrEnum):
-    """A pattern of the arrival of records within a checkpoint interval, for an experiment with Kafka's timeouts."""
+    """A pattern in which records arrive during a checkpoint interval, for an experiment with Kafka's timeouts."""
 
     STEADY = "steady"
     """A record every twentieth of the interval."""
@@ -51,7 +51,7 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return each record's arrival, in seconds from the start of a checkpoint interval of `interval` seconds."""
+        """Return the times at which records arrive, in seconds from the start of an interval of `interval` seconds."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -148,7 +148,8 @@ class _Job:
             yield store
 
     def _run_attempt(self, store: KafkaStore, interval: float) -> None:
-        """Make one attempt at a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
+        """Try once to complete a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
+
         If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1

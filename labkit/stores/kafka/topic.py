@@ -54,10 +54,12 @@ class Topic:
         except FileNotFoundError:
             return TIMEOUT
         except ValueError:
-            raise InvalidInput(f"{path}: damaged; start the run again.") from None
+            raise InvalidInput(
+                f"{path}: this file, which contains the transaction timeout, is damaged; start the run again."
+            ) from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout (seconds) of later transactions, in this process and in those that open the store later."""
+        """Set the timeout (seconds) of later transactions, for this process and for all that open the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
@@ -121,9 +123,9 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Send a row with a producer, and return the future of the broker's acknowledgement.
+        """Send a row with the producer `writer`, and return the future of the broker's acknowledgement.
 
-        `owner` identifies the row's transaction in a record header; None is for a row without a transaction.
+        `owner` identifies the row's transaction in a record header; it is None for a row without a transaction.
         """
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)

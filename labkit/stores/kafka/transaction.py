@@ -121,9 +121,9 @@ def flush(writer: KafkaProducer) -> None:
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer; return whether records were still undelivered after `seconds` and the close was forced.
+    """Close a producer within `seconds`; return True if it had to be forced, so that some records may be undelivered.
 
-    The client's own `close` would raise an error then, and leave its thread running.
+    In that case the client's own `close` would raise an error and leave its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -134,7 +134,7 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add offsets, which the consumer group `group` commits, to the producer's open transaction.
+    """Add offsets of the consumer group `group` to the producer's open transaction, which then commits them as well.
 
     Raises `KafkaTimeoutError` after `PATIENCE` seconds; the client's public method may wait forever.
     """
@@ -146,10 +146,10 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
-    """Wait until a subscribed consumer knows this partition of its topic, before it joins its group.
+    """Wait until a subscribed consumer knows this partition of its topic, so that it can then join its group.
 
-    A consumer that joins earlier joins without the partition, and again when the metadata arrives; Kafka refuses a
-    commit in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
+    A consumer that joins earlier joins without the partition, and must join again when the metadata arrives; Kafka
+    refuses its commits in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
     """
     check_version()
     deadline = time.monotonic() + PATIENCE
@@ -178,7 +178,9 @@ def join(reader: KafkaConsumer) -> bool:
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn Kafka's errors in a `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (request refused)."""
+    """Turn Kafka's errors in a `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (Kafka refused the
+    request).
+    """
     try:
         yield
     except LabError:
@@ -202,7 +204,7 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that describes, commits and aborts transactions of any process in a Kafka cluster (host:port).
+    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster (host:port).
 
     It sends its requests to the cluster's transaction coordinators.
     """
@@ -265,7 +267,8 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until no commit or abort of the transactional id `name` is in progress, then return its description.
+        """Wait until Kafka has finished any commit or abort of the transactional id `name`; return the id's
+        description.
 
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
@@ -344,7 +347,7 @@ class Coordinators:
             return self._retried(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit these offsets for a consumer group without members, whether or not the records were read."""
+        """Commit these offsets for a consumer group without members, even if nobody has read so far."""
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:

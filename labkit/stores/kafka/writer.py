@@ -76,13 +76,13 @@ class KafkaTransaction:
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
             if self._journal.note(self.handle) != self._note:
-                raise self._aborted("another process has aborted it")
+                raise self._aborted("another process has aborted the transaction")
             flush(self._writer)
             self._check(self._sent)
             # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
             # vote would be for an empty one.
             if producer_of(self._writer) != self._owner.producer:
-                raise self._aborted("the Kafka client aborted it after an error, by raising the producer's epoch")
+                raise self._aborted("after an error, the Kafka client began a new epoch, which aborts the transaction")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
         self.close()
 
@@ -110,7 +110,7 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Initialise a transactional producer. Raises `InvalidInput` if the broker does not allow its timeout (s)."""
+    """Initialise a transactional producer. Raises `InvalidInput` if the broker does not allow its timeout (seconds)."""
     try:
         writer.init_transactions()
     except errors.KafkaError as error:

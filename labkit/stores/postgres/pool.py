@@ -64,7 +64,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take a connection out of the pool, or open one, for this caller alone; the caller must `give` it back."""
+        """Take a connection out of the pool, or open a new one; only the caller may use it until it calls `give`."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:
@@ -106,7 +106,7 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Give a connection back to the pool; one that is broken or in a transaction is closed."""
+        """Give a connection back to the pool. A connection that is broken or in a transaction is closed instead."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
@@ -118,7 +118,9 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Take a connection for a `with` block; turn a PostgreSQL error in it into a `LabError` with one sentence."""
+        """Take a connection for a `with` block. A PostgreSQL error in the block becomes a `LabError` with one clear
+        sentence.
+        """
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -137,7 +139,9 @@ class Pool:
 
 
 class Keeper:
-    """The idle connections of closed stores in this process, for the next store with the same server and schema."""
+    """The idle connections of stores that were closed in this process; a store with the same server and schema reuses
+    them.
+    """
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -177,7 +181,7 @@ class Keeper:
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether an idle connection may be used again at the time `now` (pool's clock, in s); else close it.
+    """Return whether an idle connection may be used again at the time `now` (pool's clock, in s); if not, close it.
 
     A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
     unasked, as it does before it closes a connection. The check neither reads nor sends data.

@@ -67,7 +67,8 @@ class OpenTransaction:
     def _send(self, connection: Connection) -> None:
         """Send the buffered rows in the transaction, and commit a copy of them on another connection.
 
-        The copy goes to the table `staged`, from which the store's `hidden` reads: it cannot read uncommitted rows.
+        The copy goes to the table `staged`. The store's method `hidden` reads the copy, because no other connection can
+        read the uncommitted rows themselves.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -112,8 +113,10 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because only a
-    write makes PostgreSQL assign a transaction id; later rows are sent in chunks.
+    """The buffer for the rows of the open transaction `name`.
+
+    The first row should be sent at once, because only a write makes PostgreSQL assign a transaction id; later rows are
+    sent in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -138,7 +141,9 @@ class Rows:
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """Empty the buffer, and return a list with the statement that sends its rows; an empty list without rows."""
+        """Empty the buffer, and return a list with the one statement that sends its rows; an empty list if it has no
+        rows.
+        """
         return [Step(names.INSERT, self.take())] if self else []
 
 
@@ -174,7 +179,9 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     if not noted:
         _give_up(connection, handle)
         connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.")
+        raise JobFailed(
+            f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written again."
+        )
     return int(noted[0][0])
 
 
@@ -184,7 +191,9 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver of the query has fenced it."""
+    """Roll back a transaction that failed to begin. Raises `JobFailed` if the reason is that a later driver has fenced
+    it.
+    """
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -225,7 +234,7 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """Commit a prepared transaction, and insert it with the next number into the table `visible`.
+    """Commit a prepared transaction, and give it the next number in the table `visible`.
 
     The numbers give the order in which transactions became visible. So that no other process draws a number in the
     meantime, this function takes an advisory lock, which the caller must release with `let_go`. Returns False if no
@@ -262,8 +271,9 @@ Queries the function pg_prepared_xact() and not its view: planning the view's jo
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist. If
-    another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist.
+
+    If another process is finishing the transaction at this moment, wait for up to `ABORT_SECONDS`.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -281,7 +291,8 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
+    """Abort a transaction: roll it back if it is prepared; close its writer's connection if it is still open.
+
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
     end = time.monotonic() + ABORT_SECONDS
@@ -301,7 +312,7 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 def _end_open(connection: Connection, name: str) -> bool:
     """Delete an open transaction's row in the table `opened`, and close its writer's connection.
 
-    If the writer is just preparing the transaction, change nothing and return False.
+    If the writer is preparing the transaction at this moment, change nothing and return False.
     """
     try:
         with connection.transaction():
@@ -321,8 +332,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection, and wait up to 5 s for that. `writer` is (pid, start time);
-    both are compared, so that no later process with the same pid is ended.
+    """End the server process of a writer's connection, and wait up to 5 s for its end.
+
+    `writer` is (pid, start time). Both must match, so that no later process with the same pid is ended.
     """
     connection.execute(_TERMINATE, list(writer))
 

@@ -59,7 +59,7 @@ class PostgresStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each group of rows call `tell` with their times.
 
-        Times are by the server's clock; that of a commit is read right before it.
+        All times come from the server's clock; a transaction reads the time of its commit right before it commits.
         """
         if not self._notes_moments():
             tell(Shown())
@@ -168,7 +168,9 @@ class PostgresStore:
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction with ROLLBACK PREPARED, or if it is still open, by closing its writer's connection."""
+        """Abort a transaction: with ROLLBACK PREPARED if it is prepared, or by closing its writer's connection if it is
+        open.
+        """
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)
@@ -183,10 +185,11 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
 
-        Such a driver's open transactions with a marker are rolled back. Its two-phase transactions are not changed;
-        recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this before.
+        Such a driver's open transactions with a marker are rolled back. Its two-phase transactions stay as they are;
+        recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this method
+        before.
         """
         with self._ready().using() as connection:
             with transaction(connection):
@@ -211,7 +214,7 @@ class PostgresStore:
                 raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
-        """Roll back all transactions of the store, of any process, and drop its schema."""
+        """Roll back all transactions of the store, whichever process began them, and drop its schema."""
         if not self._is_there():
             return
         with self._pool.using() as connection:
