@@ -40,7 +40,7 @@ _READING = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFErr
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of a ZIP archive of submissions: its path, date and bytes, or the reason why its bytes were not read."""
+    """One file of a ZIP archive of submissions: path, date, and its bytes or the reason why they were not read."""
 
     path: PurePosixPath
     when: datetime
@@ -142,7 +142,7 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open the ZIP archive `source`, which error messages call `name`, for a `with` block.
+    """Open the ZIP archive `source` for the duration of a `with` block; error messages call it `name`.
 
     An archive inside another one (`within`) has stricter limits. Raises `InvalidInput` for an unreadable archive.
     """
@@ -161,7 +161,10 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of a ZIP archive inside another one, given as bytes; each has the inner archive's date."""
+    """Yield the files of a ZIP archive that lies inside another one. All of them get the inner archive's date `when`.
+
+    `content` has the bytes of the inner archive, and `path` is its path in the outer one.
+    """
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:
@@ -180,7 +183,7 @@ NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """Return the length in bytes of a ZIP archive's central directory according to its end record, or 0 without one."""
+    """Return the length in bytes of a ZIP archive's central directory, as its end record states it; 0 without one."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES))
     tail = file.read()
@@ -224,7 +227,10 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Return a sentence that says why a ZIP entry must not be read, or None if it may be read."""
+    """Return a sentence that says why a ZIP entry must not be read, or None if it may be read.
+
+    `path` is the entry's path, and `most` the largest number of bytes that may be read.
+    """
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

@@ -29,9 +29,10 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised if the learner's function or value gives no valid reply to the judge (the exercise's check function).
+    """Raised if the learner's function or value gives no valid reply to the exercise's check function (the judge).
 
-    `kind` names the failure in fixed words of the grader. Learners may read these, because no hidden value is in them.
+    `kind` names the failure in fixed words of the grader. Learners may read these words, because they contain no hidden
+    value.
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -99,24 +100,24 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request that the learner's sink sends to its store.
+        """Run the learner's sink in the sandbox up to its next request to the store, and return that request.
 
-        `exchanges` are the sink's earlier requests, each with the store's result. Raises `MissingSolution` or
-        `AnswerFailed`.
+        `kind` names the kind of store, `exchanges` are the sink's earlier requests with the store's results, and
+        `arguments` are passed to the sink. Raises `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the next calls to the sandbox together, so that it answers while the judge (check function) works.
+        """Send the judge's next calls to the sandbox in one message, so that the sandbox works on them in advance.
 
-        `calls` has the arguments of each call. The results stay the same, and only the time that the judge waits for
-        a reply counts against the learner.
+        `calls` has the arguments of each call. The results are the same as without this method; only the time for which
+        the judge (check function) waits counts against the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
 
     def greet(self) -> bool:
-        """Return whether the sandbox process that holds the learner's answer replies at all."""
+        """Return whether the sandbox process that holds the learner's answer still replies."""
         try:
             return _plain(self._ask(b'{"hello":true}')) is True
         except (AnswerFailed, MissingSolution):
@@ -133,9 +134,9 @@ class RemoteAnswer:
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
         """Ask some questions that an earlier run of the same notebook has answered, and compare the replies.
 
-        `replies` maps each question to its earlier reply, both as JSON; `same` decides whether two decoded replies
-        are equal. Raises `AnswerFailed` if a reply differs, for example because it depends on Python's salted `hash`
-        of a string.
+        `replies` maps each question to its earlier reply, both as JSON; `same` decides whether two decoded replies are
+        equal. Raises `AnswerFailed` if a reply differs, for example because it depends on Python's `hash` of a string,
+        which changes with every process.
         """
         questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
         self._send_together(questions)
@@ -150,7 +151,9 @@ class RemoteAnswer:
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
-            raise Unanswered("testing the answer took too long", "made its test run too long")
+            raise Unanswered(
+                f"testing the answer took more than {self._patience.search_seconds:g} s", "made its test run too long"
+            )
         if question in self.replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
@@ -179,7 +182,8 @@ class RemoteAnswer:
             raise Unanswered(self.lost, "ended its process or broke the connection")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
             raise Unanswered(
-                f"the judge needed more than {patience.calls:,} questions, or a question that is too long",
+                f"testing the answer needed more than {patience.calls:,} calls, or a call with more than "
+                f"{MOST_QUESTION:,} bytes of arguments",
                 "needed too many questions",
             )
         self.calls += 1
@@ -223,7 +227,9 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive all outstanding replies before a new message, so that the two sides never wait for each other."""
+        """Receive all outstanding replies before a new message is sent, so that the two sides never wait for each
+        other.
+        """
         while self._under_way:
             self._receive_next(self._until())
 
@@ -264,12 +270,16 @@ class RemoteAnswer:
         """Return the value of a reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         self._received += len(raw)
         if self._received > self._patience.total_bytes:
-            raise Unanswered("the replies together are too large", "returned too much data")
+            raise Unanswered(
+                f"its return values together are larger than {self._patience.total_bytes:,} bytes",
+                "returned too much data",
+            )
         try:
             reply = msgspec.json.decode(raw, type=_Reply)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             raise Unanswered(
-                "the reply of the sandbox is not in the expected format (JSON)", "broke the connection to the judge"
+                "the process that runs the learner's code sent a message that is not the expected JSON",
+                "broke the connection to the judge",
             ) from None
         if reply.at != number:
             self.lost = "it sent a reply to another question"

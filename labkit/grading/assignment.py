@@ -35,7 +35,7 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
 
 
 def note_on(assignment: Plan, now: datetime) -> str:
-    """Return a warning if the assignment's deadline has passed at the time `now`, or an empty text."""
+    """Return a warning if the assignment's deadline is already past at the time `now`, otherwise an empty text."""
     if assignment.deadline is None or assignment.deadline.astimezone() > now:
         return ""
     return f"Note: the deadline {assignment.deadline.isoformat(timespec='minutes')} is over, so all work will be late."

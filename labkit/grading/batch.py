@@ -39,9 +39,10 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`: counts of submissions, the seed, the duration, and how its sandbox is isolated.
+    """The result of one `labkit grade`: counts of submissions, the duration, and how the sandboxes were isolated.
 
-    `graded` is the number of submissions that this call graded, `unread` the number of those that could not be read.
+    `seed` is the seed of the hidden test cases, `graded` the number of submissions that this call graded, and `unread`
+    the number of those that could not be read.
     """
 
     seed: int
@@ -60,10 +61,10 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade all submissions without a valid record (stored result).
+    """Grade all submissions that have no valid record (stored grading result) yet.
 
-    Returns how many were graded, how many had a valid record already, and how many failed. `tell` shows the
-    progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
+    Returns how many were graded, how many had a valid record already, and how many failed. `tell` shows the progress.
+    Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
@@ -126,7 +127,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that --only and --exercise name, or else all without a valid record."""
+    """Return the submissions to grade: those named by --only and --exercise, otherwise all without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -137,7 +138,9 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account. Raises `InvalidInput` for none or several."""
+    """Return the key of the student with this name, id or account. Raises `InvalidInput` if no or several students
+    match.
+    """
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -187,10 +190,11 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 def _deal(
     todo: Sequence[Submission], workers: Sequence[tuple["_WorkerProcess", tasks.Setting]], order: Order, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Distribute the submissions `todo` to `workers`, each with its setting; return the outcome of each.
+    """Distribute the submissions `todo` to the worker processes, and return the outcome of each submission.
 
-    A submission whose answers took too long is graded once more at the end, when nothing else is graded, because other
-    submissions may have slowed it down. The second result counts.
+    `workers` has each process with its settings. A submission whose answers took too long is graded once more at the
+    end, when the machine does nothing else, because other submissions may have slowed it down. The second result
+    counts.
     """
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
@@ -228,9 +232,9 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write the record (grading result) of a submission that could not be graded, for the reason `why`.
+    """Write a record (grading result) of a submission that could not be graded for the reason `why`.
 
-    Returns whether the record is final, so that no later command has to try again.
+    Returns whether the record is final; then later commands do not try again by themselves.
     """
     course = courses.load(order.course)
     path = record_path(order.out, one)

@@ -22,7 +22,7 @@ Variants = Callable[[str, int], Sequence[Variant]]
 
 @dataclass(frozen=True)
 class Course:
-    """A course with its exercises, its released notebooks, and a function for the hidden test cases (variants)."""
+    """A course with its exercises, its released notebooks, and a function that draws hidden test cases (variants)."""
 
     name: str
     exercises: Mapping[str, Exercise]
@@ -57,9 +57,9 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """Return the course that a Python file defines; without a file, labkit's own.
+    """Return the course that the Python file `file` defines, or labkit's own course if `file` is None.
 
-    Raises `InvalidInput` for a bad file.
+    Raises `InvalidInput` if the file cannot be used.
     """
     return _own() if file is None else _of_file(file)
 

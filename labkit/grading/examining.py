@@ -34,7 +34,9 @@ _SHOWN = {
 
 @dataclass
 class ExaminationResult:
-    """The results of grading one notebook: a result per exercise, notes, exceeded limits, and the executed notebook."""
+    """The outcome of grading one notebook: a result for each exercise, notes, exceeded limits, and the executed
+    notebook.
+    """
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -109,7 +111,7 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Ask functions in a second sandbox; return the exercises that have to be asked in another run.
+        """Ask the same functions in a second sandbox; return the exercises that must be asked in yet another run.
 
         The cells numbered in `without` are left out. An exercise without a reply is asked in another run, or fails if
         this run `is_last`. In the last run, a cell that ends the run is added to `without`.
@@ -136,7 +138,9 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the second run, or all if no cell did; return the others."""
+        """Mark as failed the exercise whose cell ended the second run, or all exercises if no cell did; return the
+        others.
+        """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:
@@ -145,7 +149,7 @@ class Examination:
         return [] if cell is None else [exercise for exercise in asked if exercise.name != cell.exercise]
 
     def _left(self) -> list[Exercise]:
-        """Return the exercises without a result: first free texts, then constants, then functions.
+        """Return the exercises without a result in the order in which to ask them: free texts, constants, functions.
 
         Functions come last because a function could tell the hidden questions to the rest of the notebook.
         """
@@ -170,7 +174,7 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Add the cell that ended the run to `without` and return it, or return None if no single cell did.
+        """Add the cell that ended the run to `without` and return it; return None if no single cell ended the run.
 
         `when` is appended to the note on a cell that belongs to no exercise.
         """
@@ -244,7 +248,7 @@ class Examination:
 
 
 def _need_start(ended: RunEnd) -> None:
-    """Raise `GradingError` if a run ended before the first cell because of the grader and not of the submitted code."""
+    """Raise `GradingError` if the grader, and not the submitted code, made a run end before its first cell."""
     if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
         raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
 
@@ -274,7 +278,7 @@ def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> di
 
 
 def without_answer(exercise: Exercise, why: str) -> ItemRecord:
-    """Return the result of an exercise that the learner has not attempted, for the reason `why`: 0 points."""
+    """Return a result with 0 points, for the reason `why`, of an exercise that the learner has not attempted."""
     item = ItemRecord(exercise.name, exercise.points)
     not_attempted(item, why)
     return item

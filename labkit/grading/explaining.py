@@ -27,7 +27,7 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add to each failed exercise the error message of the learner's code, unless it may contain a hidden value.
+    """Add the error message of the learner's code to each failed exercise, unless it may contain a hidden value.
 
     `items` are the results by exercise name; `without` are the numbers of cells that are not run.
     """
@@ -48,7 +48,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error that is visible in a cell's source without running it, such as bad syntax, or an empty text."""
+    """Return the error that a cell's source shows without being run, such as bad syntax, or an empty text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -80,9 +80,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the first error of the learner's code in the exercise's public test cases.
+    """Return, by exercise name, the first error that the learner's code raises in the exercise's public test cases.
 
-    Nothing else is asked, and the cells numbered in `without` are not run.
+    The hidden cases are not asked, and the cells numbered in `without` are not run.
     """
     left_out = set(without)
     errors: dict[str, str] = {}

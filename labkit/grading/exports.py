@@ -25,8 +25,8 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
     """Write the export files for the class's learning platforms into `folder`; return questions for the instructor.
 
-    `pages` maps a gradebook row's key to the student's feedback page in HTML. A student whose points are still
-    unknown gets no grade in any file.
+    `pages` maps a gradebook row's key to the student's feedback page in HTML. A student whose points are not all known
+    gets no grade in any file.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
@@ -78,9 +78,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not state the notebooks of an assignment. Unless the rules name the exercises, the assignment
-    therefore consists of all notebooks that anybody has handed in there. In the row of a student who handed in
-    nothing, the column "Maximum Grade" has the maximum of the whole course.
+    Moodle does not say which notebooks an assignment has. So unless the rules name the exercises, the assignment
+    consists of all notebooks that anybody has handed in there. In the row of a student who handed in nothing, the
+    column "Maximum Grade" has the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -198,7 +198,10 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return, for each path of a feedback page in a platform's archive, the key of the student's gradebook row."""
+    """Return the path of each feedback page in a platform's archive, with the key of the student's gradebook row.
+
+    The names of the files follow the platform's format (`name_of`), so that the platform finds each page's student.
+    """
     return {
         name_of(record.upload): row.key
         for row in book.rows

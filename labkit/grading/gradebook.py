@@ -53,7 +53,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
     """Return the unique keys of all submissions by the student whose name or id in grades.csv is `word`.
 
-    If there is no such student, or `word` is itself a key, the result is [word].
+    If `word` is itself a key, or fits no student, the result is [word].
     """
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):
@@ -148,8 +148,8 @@ def _keys(row: Row) -> tuple[str, ...]:
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    An exercise's cell is empty while its points are unknown. The total is empty while a file of the student could
-    not be read or graded.
+    An exercise's cell is empty while its points are unknown. The total is empty as long as one of the student's files
+    could not be read or graded.
     """
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]

@@ -92,9 +92,9 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three hidden test cases in each of which an answer must tell one correct system from broken ones.
+    """Yield three hidden test cases; in each, an answer must tell one correct system from several broken ones.
 
-    Each broken system occurs in exactly one of the three cases, drawn at random.
+    `c` is the random generator. Each system in `bad` occurs in exactly one of the three cases, chosen at random.
     """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
@@ -216,9 +216,9 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words for a sink exercise.
+    """Return about 600 words, drawn with `c`, as the input of a sink exercise.
 
-    Some words become equal when an answer joins them to a number: *a1* with the count 1 and *a* with the count 11.
+    Some words become equal when a wrong answer joins them to a number: *a1* with the count 1 and *a* with the count 11.
     """
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
@@ -228,7 +228,8 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 def _orphans(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `08-finish`, in which a job finishes its prepared transactions.
 
-    Their names are similar, contain quotes, have batch numbers of one and two digits, or belong to other jobs.
+    The transactions' names are similar, contain quotes, have batch numbers of one and two digits, or belong to other
+    jobs.
     """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
@@ -363,7 +364,9 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `14c-damaged`: tables with every kind of damage, in ranges of several sizes."""
+    """Yield hidden test cases for the exercise `14c-damaged`: tables with every kind of damage, in ranges of several
+    sizes.
+    """
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))
@@ -420,7 +423,9 @@ def _damaged(c: Chance) -> Iterator[Variant]:
 
 
 def _fence(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `09c-fence`: topics with gaps, owners whose generations grow by more than one."""
+    """Yield hidden test cases for the exercise `09c-fence`: topics with gaps, and generations that grow by more than
+    one.
+    """
     for name, owners, batch in (("two owners", 2, 3), ("three owners", 3, 2)):
         generations = tuple(sorted(c.sample(range(1, 15), owners)))
         topic = tuple(sorted(c.sample(range(c.randrange(2), 12), 4)))
@@ -462,7 +467,11 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `11b-runner`: kills, lost answers, expired keys, new versions, similar names."""
+    """Yield hidden test cases for the exercise `11b-runner`, whose answer decides the next action of a workflow engine.
+
+    They contain kills, lost answers, expired idempotency keys, new versions of the workflow, and similar names of
+    steps.
+    """
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
     late = c.randrange(1_001, 9_999)
@@ -523,9 +532,9 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield variants of `11b-runner` in which a careless reader of an entry confuses its parts, such as name and kind.
+    """Yield hidden test cases for `11b-runner` in which careless code confuses the parts of a journal entry.
 
-    `one` and `two` are names of other steps.
+    For example, a name looks like a kind of entry. `one` and `two` are the names of steps.
     """
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
@@ -575,7 +584,10 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `12b-review`: the public ones with other columns, and two changes at once."""
+    """Yield hidden test cases for the exercise `12b-review`, whose answer judges a new version of a query.
+
+    They change other columns than the public cases, or two things at once.
+    """
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]
@@ -596,8 +608,9 @@ def _releases(c: Chance) -> Iterator[Variant]:
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
-    """Yield variants of 12b-review: old and new versions of a query with many columns, and with names and types that
-    differ in a single character or number.
+    """Yield hidden test cases for `12b-review`: versions of a query with many columns, or with names almost alike.
+
+    Two such names, or their types, differ in a single character or number.
     """
     yield many_columns(base, c.randrange(9, 12))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
@@ -776,7 +789,7 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of files for the exercise `12-restart` whose numbers are large, small, or have no other file."""
+    """Return lists of checkpoint files for the exercise `12-restart`: with large or small numbers, or only one file."""
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -806,7 +819,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `14-kills`; their sinks write the batch marker at various positions."""
+    """Yield hidden test cases for the exercise `14-kills`: sinks that write the batch marker at various positions."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -844,9 +857,9 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `13-longest`: the longest checkpoint interval within all limits.
+    """Yield hidden test cases for the exercise `13-longest`: find the longest checkpoint interval within all limits.
 
-    A different limit decides in each case; in one case the longest interval is one second or none is possible.
+    In each case another limit decides. In one case the longest interval is one second, or no interval is possible.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -869,10 +882,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield hidden test cases for the learner's sink, at least one for each axis, a property that is graded separately.
+    """Yield hidden test cases for a learner's sink: at least one for each axis (part with its own points) in `parts`.
 
-    Each case has two queries. `epochs` holds the writer epochs of the first and of the second one; both lists are empty
-    if the sink gets no epoch.
+    Each case has two queries. `epochs` holds the writer epochs of the first and of the second query; both lists are
+    empty if the sink gets no epoch.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:
@@ -894,9 +907,9 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 def _one_draw(
     c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]], least: int = 1
 ) -> dict[str, Any]:
-    """Return the parameters of one test case: random batches of two queries, `size` batches for the first query.
+    """Return the parameters of one test case: random batches of two queries, whose names are `names`.
 
-    Each of these has at least `least` rows. The first id of the second query is 0.
+    The first query has `size` batches of at least `least` rows each. The first id of the second query is 0.
     """
     batches, others = (rows(*map(" ".join, _words(c, *each))) for each in ((size, least), (3,)))
     return {
@@ -910,7 +923,7 @@ def _one_draw(
 def _words(c: Chance, batches: int, least: int = 1) -> list[list[str]]:
     """Return random words for each of `batches` batches; the first two batches each contain one word twice.
 
-    With `least` each batch has about as many words, and the words of the last one differ.
+    If `least` is more than 1, each batch has about that many words, and the words of the last batch all differ.
     """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)

@@ -60,7 +60,9 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Run the exercise's judge (check function) in this process on one test case, and return its finding."""
+    """Run the exercise's check function (the judge) in this process on one test case; return whether it passed, and
+    why.
+    """
     return exercise.judge(answer, variant)
 
 
@@ -96,7 +98,7 @@ def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
     """Let a person grade a free-text exercise for which the run found no text, although the learner edited its cell.
 
     `item` is the result to change, and `cell` the source of that cell. The points become unknown, because only a person
-    sees whether the cell has an answer.
+    can see whether the cell has an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
@@ -143,7 +145,10 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of each axis (part with its own points) that passed all cases; write a sentence for each axis."""
+    """Give the points of each axis (part with its own points) that has passed all its cases, and describe every axis.
+
+    `failed_axes` maps each of the other axes to its failure.
+    """
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
@@ -161,10 +166,10 @@ def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
         raise
     except Exception as error:
         raise GradingError(
-            f"The judge (check function) of {exercise.name} failed ({type(error).__name__}: {error})."
+            f"The check function of {exercise.name} failed ({type(error).__name__}: {error}); correct it."
         ) from error
     if type(finding) is not Finding or finding.passed not in {True, False}:
-        raise GradingError(f"The judge (check function) of {exercise.name} did not return a `Finding`.")
+        raise GradingError(f"The check function of {exercise.name} did not return a `Finding`; correct it.")
     return finding
 
 
@@ -175,7 +180,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a finding as text: its message, and the observed and expected result unless the message has them."""
+    """Return a judge's finding as text: its message, with the observed and expected results unless it contains them."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))
@@ -195,9 +200,10 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
-    """Mark an exercise as failed, which gives 0 points. The instructor reads `reason`.
+    """Mark an exercise as failed, which gives 0 points.
 
-    The learner reads `kind`, so it must not contain a hidden value or text of the learner's code.
+    The instructor reads `reason`. The learner reads `kind`, so it must not contain a hidden value or text of the
+    learner's code.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 

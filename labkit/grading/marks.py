@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """All points and comments that a person gave for one student's exercise, combined from several lines and parts."""
+    """All points and comments by hand for one student's exercise, combined from several lines and parts."""
 
     points: float | None = None
     """The points for the exercise, or None while points are missing for it or for one of its parts."""
@@ -120,7 +120,7 @@ def read(path: Path, course: Course) -> list[Mark]:
 
 
 def _marks(row: tables.Row, course: Course) -> list[Mark]:
-    """Return the points of one CSV line, as one `Mark` for each exercise that the line is about."""
+    """Parse one CSV line with points into a `Mark` for each exercise that the line is about. Raises `InvalidInput`."""
     named, student = row.cells.get("exercise", ""), row.cells.get("student", "")
     exercises = course.of_notebook(named) or [each for each in course.exercises.values() if each.name == named]
     if not exercises:
@@ -173,8 +173,8 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     """Combine all CSV lines with points or comments for one student's exercise; later lines replace earlier ones.
 
-    An answer to a regrade request replaces all points before it. Of several files with comments on the same part,
-    the last file counts.
+    A line that answers a regrade request with points replaces all points before it. If several files have comments on
+    the same part, only the comments of the last file count.
     """
     listed = list(marks)
     # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
@@ -213,9 +213,10 @@ class Wanted(NamedTuple):
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new CSV file in which a person enters points, unless earlier files list everything in `wanted`.
+    """Write a new CSV file in which a person enters points, unless earlier files already list everything in `wanted`.
 
-    If `wanted` is empty, the first file has only column titles. If the last file has only titles, it is replaced.
+    If there is no file yet, one is written even if `wanted` is empty. A last file with nothing but column titles is
+    replaced.
     """
     listed = {
         (

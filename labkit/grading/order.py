@@ -46,13 +46,13 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of the submissions, when several machines share the grading: part `number`, from 1, of `of` parts."""
+    """Part `number` of `of` parts of the submissions, counted from 1, for grading on several machines."""
 
     number: int
     of: int
 
     def has(self, one: "Submission") -> bool:
-        """Return whether this part of the submissions contains `one`; only the student's key decides."""
+        """Return whether the submission `one` belongs to this part; all submissions of a student belong together."""
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
@@ -70,7 +70,7 @@ class Part(Kind[Shard]):
         """Parse the option's text, such as `2/8`. Raises `Unfit` for anything else."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", word) if isinstance(word, str) else None
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
-            raise Unfit("write the number of the shard and the number of all shards, for example 2/8.")
+            raise Unfit("this names no shard; write its number and the number of all shards, as in 2/8.")
         return Shard(int(match[1]), int(match[2]))
 
     def word(self, value: Shard) -> Word:
@@ -79,7 +79,7 @@ class Part(Kind[Shard]):
 
 @dataclass(frozen=True)
 class Order(Options):
-    """All options of one `labkit grade`, with limits and the settings that earlier commands stored."""
+    """All options of one `labkit grade`, with its limits and with the options that earlier commands stored."""
 
     VERB = "labkit grade"
 
@@ -202,9 +202,9 @@ class Order(Options):
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """Return the options about the class, by name, which the output folder stores for later commands.
+        """Return, by name, the options about the class, which the output folder stores for later commands.
 
-        Paths are absolute, so that a later command may run in any directory.
+        Paths are absolute, because a later command may run in another directory.
         """
         marks = "\n".join(filter(None, map(_named, self.marks)))
         return {

@@ -25,7 +25,9 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """The contents of `grading.json` in an output folder: course, seed and options of all grading results there."""
+    """The contents of the file `grading.json` in an output folder: course, seed and options of all grading results
+    there.
+    """
 
     course: str
     seed: int
@@ -103,7 +105,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
             f"{out}: the folder contains grades of the course {head.course}, not of {course}; name another --out."
         )
     if head.format != records.FORMAT and any((out / "records").glob("*.json")):
-        raise InvalidInput(f"{out}: another version of labkit wrote these records; name a new folder with --out.")
+        raise InvalidInput(f"{out}: the grades there are of another version of labkit; name a new folder with --out.")
     if seed is not None and seed != head.seed:
         raise InvalidInput(f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out.")
     head.format = records.FORMAT
@@ -111,7 +113,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a killed `labkit grade` may have left this path before it wrote `grading.json`."""
+    """Return whether this path may be from a `labkit grade` that was killed before it wrote `grading.json`."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
@@ -131,7 +133,10 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return the stored record (grading result) of a submission if grading again would repeat it, otherwise None."""
+    """Return the stored record (grading result) of a submission if it is still valid, otherwise None.
+
+    It is valid if grading the submission again would give the same result: neither file, course nor seed has changed.
+    """
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -143,9 +148,9 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether a submission's stored record (grading result) is valid.
+    """Return whether a submission's stored record (grading result) is valid; if so, update the facts in it.
 
-    If it is, the facts in the record that do not affect points, such as date, file and doubts, are updated.
+    These facts, such as date, file and doubts, do not affect the points.
     """
     record = stands(one, out, course, seed)
     if record is None:
@@ -181,6 +186,8 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the stored result which says that a student has handed in no notebook, if `submissions` now has one."""
+    """Delete the stored result that a student has handed in no notebook, if `submissions` now has a notebook by the
+    student.
+    """
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

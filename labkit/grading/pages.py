@@ -36,7 +36,7 @@ def points(score: Score) -> str:
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """Return the template values, by name, for a student's HTML feedback page."""
+    """Return the values, by name, that the HTML template of a student's feedback page shows."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -63,7 +63,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return the template values for one exercise on a student's feedback page.
+    """Return the values that a student's feedback page shows for one exercise.
 
     `requests` are the student's regrade requests. Of hidden test cases the page shows only how many passed.
     """
@@ -108,7 +108,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
-    """Return the template values for the page on which a person grades free texts and answers regrade requests.
+    """Return the values for the page on which a person grades free texts and answers regrade requests.
 
     `written` maps each free-text exercise to the rows of the students who wrote a text.
     """
@@ -177,7 +177,7 @@ def _piece(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Policy) -> dict[str, object]:
-    """Return the template values, by name, for the instructor's HTML summary of the whole class."""
+    """Return the values, by name, that the HTML template of the instructor's summary of the class shows."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
@@ -209,7 +209,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """Return the template values for one student's line in the instructor's summary."""
+    """Return the values that the instructor's summary shows in one student's line."""
     return {
         "name": row.name,
         "id": row.id,
@@ -236,7 +236,7 @@ def _status(score: Score) -> str:
 
 
 def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
-    """Return the template values for the page of similar answers: the names and code of each pair of students."""
+    """Return the values for the page of similar answers: the names and the code of each pair of students."""
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:
@@ -292,5 +292,7 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """Return a failure's reason with every number replaced by `#`, so that equal reasons of students can be counted."""
+    """Return the reason of a failure with every number replaced by `#`, so that students with equal reasons can be
+    counted.
+    """
     return re.sub(r"\d+", "#", reason)[:200]

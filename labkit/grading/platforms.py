@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a download that follow from all its file names together, such as a word with which each begins."""
+    """Facts about a download that only all its file names together show, such as a word with which each name begins."""
 
     shaped: bool = False
     """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
@@ -235,7 +235,7 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student in a file name such as `ada-06_sinks.ipynb`, or `root` if it has only a notebook's name."""
+    """Return the student named in a file name such as `ada-06_sinks.ipynb`; `root` if it only names a notebook."""
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")

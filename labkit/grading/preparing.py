@@ -42,15 +42,16 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of a notebook with the cells to execute, without those numbered in `without`.
+        """Return the JSON of a notebook with the cells to execute, except those numbered in `without`.
 
-        Its last cell is the grader's own and answers the judge's questions about the learner's functions and values.
+        Its last cell is the grader's own and answers the check functions' questions about the learner's functions and
+        values.
         """
         sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Return the indices in `cells` of the cells that are executed, without those in `without`."""
+        """Return the indices in `cells` of the cells that are executed if those in `without` are left out."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
@@ -126,9 +127,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the learner's cell for a free-text exercise, or an empty text if it is unchanged.
+    """Return the source of the cell with the learner's answer to a free-text exercise, or an empty text without answer.
 
-    A new comment counts as a change, because a person may read it as the answer.
+    A new comment counts as an answer, because a person may read it as one.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -155,7 +156,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was not found in the cell marked for it."""
+    """Return a note on each answer that was not in the cell marked for it: another cell had it, or the mark is lost."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:

@@ -82,7 +82,9 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file may be a notebook, by its name: `.ipynb`, or `.json` and `.txt` from some browsers."""
+    """Return whether a file may be a notebook, judged by its name: `.ipynb`, or `.json` and `.txt`, as some browsers
+    save it.
+    """
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 

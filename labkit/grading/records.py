@@ -161,8 +161,8 @@ def read(path: Path) -> Record | None:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: this is not a record of this version of labkit ({error}); delete it, and labkit grades the "
-            "submission again."
+            f"{path}: this grading result is damaged, or not a record of this version of labkit ({error}); delete "
+            "the file, and labkit grades the submission again."
         ) from None
 
 

@@ -22,7 +22,7 @@ _MOUNTS = re.compile(
 
 
 def private_paths(setting: Setting) -> list[str]:
-    """Return the paths on the grading machine that no learner should read, longest first."""
+    """Return the paths on the grading machine that learners must not see, the longest first."""
     place = setting.place
     named = [setting.out, setting.lab, place.root, sys.prefix, sys.base_prefix, *place.masked, str(Path.home())]
     named += [setting.course] if setting.course else []

@@ -77,7 +77,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with its name and labkit's version as metadata, and with `solutions` in their cells."""
+    """Return a notebook's JSON with labkit's version and the notebook's name as metadata, and with these solutions."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -116,9 +116,9 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raise `GradingError` if a learners' copy of the lab contains a line of a solution or a part of the grader.
+    """Raise `GradingError` if the learners' copy of the lab contains a line of a solution or a part of the grader.
 
-    `solutions` has the source of each solution, by exercise name.
+    `solutions` maps the name of each exercise to the source of its solution.
     """
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
@@ -126,15 +126,18 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
             for line, name in lines.items():
                 if line in _text(path):
                     raise GradingError(
-                        f"{path}: it contains a line of the solution of {name}, which learners must not see: {line!r}."
+                        f"{path}: this file is for learners, but contains a line of the solution of {name}: {line!r}."
                     )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
-            raise GradingError(f"{folder / name}: learners must not get this file, but the release contains it.")
+            raise GradingError(f"{folder / name}: this file is for graders, but the learners' copy contains it.")
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the long lines of a solution's code, without definitions, imports and comments, as signs of a leak."""
+    """Yield the lines of a solution whose presence in a learner's file would show a leak.
+
+    These are long lines of code; definitions, imports and comments do not count.
+    """
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):

@@ -50,8 +50,8 @@ def is_request(file: str) -> bool:
 def read_file(content: bytes) -> list[Request]:
     """Return the regrade requests in a student's text file.
 
-    A request begins with a line that names an exercise; the rest of that line and the following lines are the
-    reason. A line before the first exercise becomes a request with an empty exercise name.
+    A request begins with a line that names an exercise; the rest of that line and the following lines are the reason.
+    Text before the first exercise becomes a request with an empty exercise name.
     """
     requests: list[list[str]] = []
     for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():
@@ -75,7 +75,8 @@ def read_table(path: Path) -> list[Listed]:
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "why") if rows and one not in titles]:
         raise InvalidInput(
-            f"{path}: the table of requests has no column {missing[0]}; it needs student, exercise, why."
+            f"{path}: this table of regrade requests has no column {missing[0]}; give it the columns student, "
+            "exercise and why."
         )
     return [
         Listed(row.place, row.cells["student"], shown(row.cells["exercise"]), _reason(row.cells.get("why", "")))

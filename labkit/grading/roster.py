@@ -80,7 +80,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a roster line is one that Canvas adds to its exports, such as its test student."""
+    """Return whether a roster line is no student but an addition of Canvas to its exports, such as its test student."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -152,7 +152,9 @@ class Matches:
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Find the owners of each submission in the roster; a group's submission belongs to all its members."""
+    """Find the students in the roster who own each submission; a group's submission belongs to all members of the
+    group.
+    """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -181,7 +183,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the students whose number, account or e-mail address a submission has."""
+    """Return the indices of the students whose number, account or e-mail address is the one of a submission."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -207,7 +209,7 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Assign each submission without an owner to the roster member with the same name, if only one has that name.
+    """Assign each submission without an owner to the roster member of the same name, if only one member has that name.
 
     `by_key` holds the records of each submission by its key. The positions of the matched members in `members` are
     added to `members_of`, under the submission's key. Returns a sentence for each name that leaves the owner in doubt.

@@ -93,7 +93,7 @@ def read(path: Path, course: Course) -> Rules:
     late = _numbers(sections, "late", name, _LATE)
     rubric = sections.get("rubric", {})
     if not isinstance(rubric, dict):
-        raise InvalidInput(f"{name}: [rubric] must contain a table for each exercise.")
+        raise InvalidInput(f'{name}: rubric must be a section for each exercise, such as [rubric."07-why"].')
     rules = Rules(
         _of_exercises(sections, "weights", name, course),
         late.get("percent_a_day", 0.0),
@@ -159,9 +159,9 @@ def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
 
 
 def moment(written: str, place: str) -> datetime:
-    """Return the date and time that a text states in ISO format, such as 2027-01-31T18:00, perhaps without time zone.
+    """Parse a date and time in ISO format, such as 2027-01-31T18:00; the time zone may be missing.
 
-    Raises `InvalidInput`, whose message begins with `place`, for another text.
+    Raises `InvalidInput` for any other text; the message begins with `place`.
     """
     try:
         when = datetime.fromisoformat(written)
@@ -174,7 +174,7 @@ def moment(written: str, place: str) -> datetime:
 def notebook_named(word: str, course: Course, place: str) -> str:
     """Return the name of the course's notebook that `word` means: a full name, a file name, or a number such as 05.
 
-    Raises `InvalidInput`, whose message begins with `place`.
+    Raises `InvalidInput` if there is no such notebook; the message begins with `place`.
     """
     names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
     found = [each for each in names if word.removesuffix(".ipynb") in {each, each.partition("_")[0]}]
@@ -227,7 +227,7 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raise `InvalidInput` if a rubric or partial credit does not fit the points of its exercise."""
+    """Raise `InvalidInput` if the parts of a rubric or the partial credit do not fit the points of their exercise."""
     _check_exercises(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points

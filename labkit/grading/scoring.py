@@ -53,7 +53,7 @@ class Score:
 
 @dataclass
 class Row:
-    """One student's row in the gradebook; students who have handed in nothing also have one."""
+    """One student's row in the gradebook. Students who have handed in nothing also have a row."""
 
     key: str
     name: str
@@ -81,7 +81,7 @@ class Row:
 
     @property
     def asking(self) -> list[str]:
-        """The exercises for which a regrade request of the student is not answered yet."""
+        """The exercises for which the student has a regrade request that nobody has answered yet."""
         return [name for name, reasons in self.requests.items() if self._is_open(name, reasons)]
 
     def _is_open(self, name: str, reasons: Iterable[str]) -> bool:
@@ -100,7 +100,7 @@ class Row:
 
 @dataclass
 class Gradebook:
-    """The gradebook of a class: a row for each student, and questions that the instructor must decide."""
+    """The gradebook of a class: a row for each student, and the questions that the instructor must decide."""
 
     rows: list[Row]
     exercises: list[Exercise]
@@ -141,7 +141,10 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note in each student's row which notebooks of the assignment are missing; return the students by notebook."""
+    """Note in each student's row which notebooks of the assignment are missing; return the students' names by notebook.
+
+    Students who have handed in nothing are left out.
+    """
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -153,9 +156,9 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return the questions for the instructor in all grading results, each once, with at most three students' names.
+    """Return the open questions for the instructor in all grading results, each once, with up to three students' names.
 
-    Questions in `decided` (pairs of a submission's key and question) have been settled by points given by hand.
+    Points given by hand have settled the questions in `decided`, which are pairs of a submission's key and a question.
     """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -166,9 +169,10 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the instructor's questions that points given by hand have settled, as pairs of key and question.
+    """Return the instructor's questions that points given by hand have settled, as pairs (submission's key, question).
 
-    Exercises that still need a decision are added to the rows. A group's question must be settled for every member.
+    A question about a group's submission is settled only if every member has such points. Exercises whose question is
+    still open are added to the student's row.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -247,7 +251,7 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a question for the instructor about each name that several students have; their rows stay separate."""
+    """Return a question for the instructor about each name that several students have. Their rows stay separate."""
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -266,7 +270,7 @@ def _is_settled(row: Row) -> bool:
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Add an id, account or key to the names of students who have the same name."""
+    """Add an id, account or key to each name that several students have, so that readers can tell them apart."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -281,7 +285,7 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """Return a text that tells a student from others of the same name: an id or account, otherwise the key."""
+    """Return a text that distinguishes a student from others of the same name: an id or account, otherwise the key."""
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
@@ -291,7 +295,10 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Add a student's regrade requests to the row, and each unanswered one to `doubts` as a question."""
+    """Add a student's regrade requests to the row, and add a question to `doubts` for each one without an answer.
+
+    `listed` are the requests from the instructor's table.
+    """
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
@@ -309,10 +316,10 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Assign lines of a CSV file to students: return the lines by row key and then by exercise.
+    """Assign the lines of a CSV file to students: return the lines by the key of the student's row, then by exercise.
 
-    For a line that fits no student or several, a sentence is added to `doubts`, in which `what` names the content of
-    the line: `points` or `requests`.
+    A line that fits no student, or several, adds a sentence to `doubts`, in which `what` names the content of the line:
+    `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -412,9 +419,9 @@ def _unsettled(row: Row, rules: Rules) -> list[str]:
 
 
 def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
-    """Return a student's points for these exercises, and the maximum.
+    """Return a student's points for these exercises, and the maximum of points.
 
-    An exercise that is excused or dropped counts as the average of the others, so the maximum is the same for all.
+    An excused or dropped exercise counts as the average of the others, so the maximum is the same for all students.
     """
     earned = counted = most = 0.0
     for exercise in exercises:
@@ -447,7 +454,7 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return the score of one exercise: points by hand first, then partial credit, then the grader's points."""
+    """Return a student's score for one exercise: points by hand, else partial credit, else the grader's points."""
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
@@ -464,7 +471,7 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """Return the share of the points (0 to 1) that a late submission loses; mark the row as late if it is."""
+    """Return the share of the points (0 to 1) that a submission loses for being late; if so, mark the row as late."""
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

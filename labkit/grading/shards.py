@@ -30,9 +30,9 @@ The merge tries those again.
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed of the shards (separately graded parts) in `parts`, or `seed` without parts.
+    """Return the seed with which the shards (separately graded parts) in `parts` were graded; `seed` if there are none.
 
-    Raises `InvalidInput` if their seeds or courses differ.
+    Raises `InvalidInput` if the seeds or courses of the shards differ.
     """
     for part in parts:
         try:
@@ -104,17 +104,20 @@ def folder_of(out: Path) -> Path:
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if the shards' folder has other files, because the grader deletes it at the end."""
+    """Raise `InvalidInput` if other files are in the folder of the shards, because the grader finally deletes the
+    folder.
+    """
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is not a shard of `labkit grade`, but the folder that contains it is deleted at "
-                "the end; move it away, or name another output folder with --out."
+                f"{path}: this is not a shard of `labkit grade`, which deletes the folder {parts.name} with all its "
+                "files at the end; move the file away, or name another output folder with --out."
             )
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts) among `paths` and directly below them.
+    """Return the output folders of shards (separately graded parts), which are in `paths` or directly below one of
+    them.
 
     Raises `InvalidInput` for a missing folder, and, if `alone`, for a folder in which no `labkit grade` has written.
     """

@@ -26,7 +26,7 @@ SAME_FILE = "the same file"
 
 @dataclass(frozen=True)
 class Match:
-    """A similarity of two students: an identical file, or an answer to one exercise that computes the same."""
+    """A similarity of two students' work: an identical file, or answers to one exercise that compute the same."""
 
     what: str
     """Either `SAME_FILE` or the name of an exercise."""

@@ -59,9 +59,10 @@ class SparkJudge:
     """Judges answers to exercises that need Spark, in a worker process that is started again if it dies."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge answers to the course that `file` defines (None: labkit's own), with files in the folder `work`.
+        """Judge answers to the course that `file` defines, or to labkit's own course without a file.
 
-        `close` removes `work`. Through the folder `shared`, several judges exchange their findings.
+        The judge keeps its files in the folder `work`, which `close` removes. Several judges with the same folder
+        `shared` share their findings.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -85,7 +86,9 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run; store the results unless one case fails."""
+        """Test an answer with several cases in one Spark run; store the findings, unless a case has none because of an
+        error.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -97,7 +100,9 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether the finding for this JSON request is known, here or in the shared folder."""
+        """Return whether the finding for this request (JSON) is known here or to another judge, through the shared
+        folder.
+        """
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
@@ -105,7 +110,7 @@ class SparkJudge:
         return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """Store a result for later calls; share it with other judges unless it is an error, which may be temporary."""
+        """Store a result for later calls. Other judges also get it unless it is an error, which may be temporary."""
         self._judgements[question] = judgement
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)
@@ -196,7 +201,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> list[Judgem
         except LabError as error:
             return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(variants)
         except Exception as error:  # noqa: BLE001 - this worker continues after any error
-            why = f"The judge (check function) of {exercise.name} failed ({type(error).__name__}: {error})."
+            why = f"The check function of {exercise.name} failed ({type(error).__name__}: {error}); correct it."
             return [Judgement(error=why)] * len(variants)
         finally:
             os.chdir(work)

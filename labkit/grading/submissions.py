@@ -68,7 +68,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One of a student's files that may be the submission for a notebook, with the facts that decide which counts."""
+    """One of a student's files that may become the submission for a notebook, with the facts that decide about this."""
 
     upload: Upload
     notebook: str
@@ -153,7 +153,7 @@ class _Reader:
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file, and file it by student: as a notebook, as regrade requests or as another file."""
+        """Read one uploaded file and file it under its student: as a notebook, regrade requests or another file."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))
@@ -197,7 +197,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook; the first has the regrade requests."""
+        """Return the submissions of one student, one for each notebook; the first carries all regrade requests."""
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
@@ -230,7 +230,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return, by notebook, the files that the student has edited, and the names of the unchanged notebooks."""
+    """Return the files that the student has edited, by notebook, and the names of the notebooks left unchanged."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -261,7 +261,7 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files, such as a PDF, that may be an answer which labkit cannot read.
+    """Return questions for the instructor about files, such as a PDF, that may be answers which labkit cannot read.
 
     The keys are the notebooks that the file names state, or "" for none. A plain text may be an answer only if the
     graded notebooks contain none (`is_empty`).
@@ -328,7 +328,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Yield questions for the instructor about unreadable files and about which of several files should count."""
+    """Yield questions for the instructor: about unreadable files, and about which of several files should count."""
     yield from _unread([last])
     for one in (*older, last):
         if one.upload.doubt:
@@ -356,7 +356,7 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return the first few file names, separated by commas, and the number of the others."""
+    """Return the first few file names, separated by commas, and how many more there are."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names

@@ -31,7 +31,7 @@ def survey(
 ) -> Context:
     """Return facts that only all file names of an upload together show, such as the platform or a common beginning.
 
-    `paths` are relative to the folder or archive, `above` is its name, `repositories` are the Git clones in it, and
+    `paths` are relative to the folder or archive, whose name is `above`; `repositories` are the Git clones in it, and
     `read` returns the first bytes of a file.
     """
     listed, cloned = list(paths), set(repositories)
@@ -103,7 +103,7 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Return the person whom Blackboard's text file about a submission names, or None."""
+    """Return the person named in the text file that Blackboard adds to each submission, or None."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
@@ -124,7 +124,7 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return from Gradescope's list of submissions the authors and the date of each submission, by folder.
+    """Return, by folder, the authors and the date of each submission according to Gradescope's list of submissions.
 
     Both mappings are empty if the list cannot be read.
     """

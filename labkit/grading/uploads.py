@@ -116,9 +116,9 @@ class Uploads:
         return None
 
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
-        """Yield the files of a ZIP archive inside a folder.
+        """Yield the files of a ZIP archive that lies in a folder.
 
-        If `own`, all belong to `owner`; otherwise the archive may be the download of a whole class.
+        If `own`, all of them belong to `owner`; otherwise the archive may be the download of a whole class.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)
@@ -196,9 +196,9 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
-    """Return a file in a folder as an upload.
+    """Read a file in a folder as an upload.
 
-    Of a file that is larger than labkit grades, only as much is read as shows that it is too large.
+    Of a file that is too large to grade, only as many bytes are read as show this.
     """
     try:
         when = _modified(path)
@@ -222,19 +222,19 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a file, such as a list of submissions, comes from the learning platform and not a student."""
+    """Return whether a file comes from the learning platform and not from a student, as a list of submissions does."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a learning platform's download, because a name in it has the platform's format."""
+    """Return whether an archive is a learning platform's download: a name in it has the platform's format."""
     inside = [parts for path in paths if (parts := path.parts[names.wrapped :])]
     return any(platform_origin(parts[0], names, folder=len(parts) > 1) for parts in inside)
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """Return the name of the only top-level folder, or an empty text if there are several or files next to it."""
+    """Return the name of the only top-level folder; an empty text if there are several, or files beside it."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
@@ -277,7 +277,9 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones; if there is only one folder, of the clones in it."""
+        """The names of the top-level folders that are Git clones; if there is only one top-level folder, the clones
+        inside it.
+        """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:

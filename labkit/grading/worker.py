@@ -180,12 +180,17 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start what these exercises need, side by side, although the second process is used only after the judging."""
+        """Start the processes that fork sandboxes for these exercises; the second one early, to save time.
+
+        It runs the notebook again with another hash seed, which only functions need.
+        """
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
-        """Return the process with this number that forks sandboxes; each has its own seed for hashes of strings."""
+        """Return the process with this number that forks sandboxes; each process has its own seed for hashes of
+        strings.
+        """
         if number not in self._sandboxes:
             setting = self.setting
             # Drawn from the seed, so that a grade can be repeated.
@@ -206,7 +211,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """Return an empty record (grading result) for a submission, with all facts except the results."""
+    """Return a record (grading result) for a submission that has all facts but no results yet."""
     return Record(
         course=course.name,
         notebook=submission.notebook,
@@ -250,7 +255,7 @@ def _versions(notebook: Notebook) -> list[str]:
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
-    """Mark every exercise of a record as not graded, because grading itself failed for the reason `why`."""
+    """Mark every exercise in a record as not graded because grading itself failed, for the reason `why`."""
     record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
@@ -262,8 +267,8 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
     """Stop retrying a submission after `MOST_TRIES` failures of the grader: give 0 points, and ask the instructor.
 
-    `before` is the previous grading result. Exercises that `requested` does not name keep their results from there;
-    an empty `requested` means all exercises.
+    `before` is the previous grading result. Exercises that are not in `requested` keep their results from `before`; an
+    empty `requested` means all exercises.
     """
     if record.graded():
         return

@@ -124,10 +124,10 @@ def test_too_large_too_late_too_slow_and_gone(ask: Callable[..., RemoteAnswer]) 
 
 def test_all_answers_together_have_limits(ask: Callable[..., RemoteAnswer]) -> None:
     many = ask(says('{"plain": 1}'))
-    with pytest.raises(AnswerFailed, match="more than 50 questions"):
+    with pytest.raises(AnswerFailed, match="more than 50 calls"):
         call_often(many)
     large = ask(says('{"plain": "' + "x" * 900 + '"}'))
-    with pytest.raises(AnswerFailed, match="together are too large"):
+    with pytest.raises(AnswerFailed, match="return values together are larger"):
         call_often(large)
 
 
@@ -263,7 +263,7 @@ def test_a_reply_answers_only_the_question_of_its_number(
         (lambda connection: time.sleep(5), LATE, "took too long"),
         (lambda connection: connection.shutdown(socket.SHUT_RDWR), GONE, "ended its process"),
         (lambda connection: connection.sendall(b"\xff\xff\xff\xff"), "at most 1,000 are allowed", "ended its process"),
-        (lambda connection: send(connection, b"nonsense"), "not in the expected format", "broke the connection"),
+        (lambda connection: send(connection, b"nonsense"), "not the expected JSON", "broke the connection"),
     ],
     ids=["hangs", "ends", "too large", "no JSON"],
 )
@@ -314,10 +314,10 @@ def test_announced_questions_have_the_limits_of_others(ask: Callable[..., Remote
     assert time.monotonic() - begun < patience.item_seconds + patience.call_seconds
     seen: list[int] = []
     counted = ask(lambda connection, question: (seen.append(argument(question)), doubled(connection, question))[1])
-    assert "more than 50 questions" in str(outcomes(counted, range(60))[50])
+    assert "more than 50 calls" in str(outcomes(counted, range(60))[50])
     assert seen == [*range(50)]
     large = ask(says('{"plain": "' + "x" * 900 + '"}'))
-    assert [str(each)[:5] for each in outcomes(large, range(7))] == ["xxxxx"] * 5 + ["the r"] * 2
+    assert [str(each)[:10] for each in outcomes(large, range(7))] == ["x" * 10] * 5 + ["its return"] * 2
 
 
 def exercise(judge: Callable[..., Finding], *public: Variant) -> Exercise:

@@ -61,7 +61,7 @@ def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(tmp_path: Pat
 
 @pytest.mark.parametrize("written", ["0/3", "4/3", "2", "2/3/4", "a/b", "1/100000"])
 def test_what_is_no_shard_is_refused(written: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^--shard {written}: write the number of the shard"):
+    with pytest.raises(InvalidInput, match=f"^--shard {written}: this names no shard"):
         Order.plan({"given": [Path()], "out": Path(), "seed": 1, "shard": written})
 
 

@@ -27,7 +27,10 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Return the folders and the user id for the sandboxes of worker `number`; create their root folder."""
+    """Create the root folder for the sandboxes of worker `number`; return it with the visible folders and a user id.
+
+    `shown` and `masked` are the paths that the sandboxes can see and those hidden inside them.
+    """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
@@ -70,8 +73,8 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return the isolation level to use, and for each better level the reason why this machine does not offer it.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer it, or if only `plain` is left
-    and the user has not allowed that (`trust`).
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level, or if only
+    `plain` is left, which the user must allow with `trust`.
     """
     absent: dict[str, str] = {}
     if wanted != "best":
@@ -92,4 +95,4 @@ def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level,
     if trust:
         return Level.PLAIN, absent
     reasons = " ".join(f"{level}: {why}" for level, why in absent.items())
-    raise InvalidInput(f"This machine cannot isolate submitted code. {reasons} To run it nevertheless, add --trust.")
+    raise InvalidInput(f"This machine cannot isolate submitted code. {reasons} To run it unprotected, add --trust.")

@@ -27,7 +27,8 @@ _HEADROOM = 8
 class Watch:
     """A context manager that kills all descendants of process `pid` if together they exceed a limit.
 
-    It checks four times a second. Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None.
+    It checks four times a second. Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None if
+    no limit was exceeded.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:

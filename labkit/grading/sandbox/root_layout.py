@@ -90,7 +90,7 @@ def _empty(folder: Path, module: str) -> None:
 def shown(lab: Path) -> tuple[str, ...]:
     """Return the paths that every sandbox may read: the system, Python, and the copy of labkit in `lab`.
 
-    A path inside another one is listed only if it must stay readable where the outer one is hidden.
+    A path inside another one is listed only if it must stay readable where the outer path is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])
@@ -110,7 +110,7 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return those of the paths that exist, both as named and with symbolic links resolved."""
+    """Return those of the paths that exist, both as given and with symbolic links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 

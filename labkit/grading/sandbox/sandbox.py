@@ -79,7 +79,8 @@ class Sandbox:
     def wait_until_ready(self) -> None:
         """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
 
-        A caller that gives a submission a time calls this first, since the start is the grader's own time.
+        A caller that limits a submission's time calls this method first, because the start must not count as the
+        submission's time.
         """
         if self._is_ready:
             return
@@ -124,7 +125,7 @@ class Sandbox:
                 shutil.rmtree(home, ignore_errors=True)
 
     def _end_run(self) -> None:
-        """End the remaining processes of the sandbox and wait until none is left."""
+        """End the processes of the sandbox that are left, and wait until all have ended."""
         with suppress(FrameError):
             send(self._control, b"{}")
         try:
@@ -173,12 +174,12 @@ class Run:
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
-        """Return the executed notebook as JSON, or None if the sandbox does not send it within `seconds`."""
+        """Return the executed notebook as JSON, or None if the sandbox does not send it within `seconds` seconds."""
         message = self._receive(time.monotonic() + seconds)
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """Return how the sandbox ended if it was killed for exceeding a limit, otherwise None."""
+        """Return how the sandbox ended if it was killed because it exceeded a limit, otherwise None."""
         return self._over("dead") if self._watch.breach else None
 
     def _receive(self, deadline: float) -> SandboxMessage | RunEnd:

@@ -23,7 +23,7 @@ _NAME = "learner"
 def separate(job: Job) -> None:
     """Move this process into its own Linux namespaces (network, processes, mounts), except at the level `PLAIN`.
 
-    Its next child becomes the first process of the new process namespace. Raises `OSError`.
+    The next process that it forks becomes the first process of the new process namespace. Raises `OSError`.
     """
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
@@ -113,10 +113,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return the paths to mount in a sandbox, outer folders first: True for a readable one, False for an empty one.
+    """Return the paths to mount in a sandbox, outer folders first, each with True if readable or False if empty.
 
-    Folders of both lists may be nested; a folder in both lists is empty. A path is left out if its enclosing folder
-    already has the same effect.
+    A path in `shown` is readable. A path in `masked`, even if `shown` has it as well, is replaced by an empty folder.
+    Paths may lie inside each other; a path is left out if its enclosing folder already has the same effect.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}

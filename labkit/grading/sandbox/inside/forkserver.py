@@ -54,7 +54,7 @@ _AHEAD = (
 
 
 def main() -> int:
-    """Fork a sandbox for each request on standard input, one after the other, until the grader closes it."""
+    """Fork a sandbox for each request on standard input, one after the other, until the grader closes the input."""
     _import_ahead()
     # The garbage collector of a forked process would otherwise write to, and so copy, nearly all memory.
     gc.collect()
@@ -100,8 +100,8 @@ def _import_ahead() -> None:
 def _until_ended(pid: int, control: socket.socket) -> int:
     """Wait until the sandbox `pid` and all its processes have ended; return its exit code.
 
-    The next message on `control` is the request to end the sandbox, which this function then does. If the sandbox ends
-    by itself, the function reads that message all the same, so that nobody takes it for another request.
+    The next message on `control` is the grader's request to end the sandbox, which this function then does. It waits
+    for that message even if the sandbox ends by itself, so that nobody takes the message for another request.
     """
     is_ending = False
     with _ends_of([pid]) as ends:
@@ -125,7 +125,10 @@ def _until_ended(pid: int, control: socket.socket) -> int:
 
 @contextmanager
 def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
-    """Yield a file descriptor for each process that becomes readable when the process ends; none if unsupported."""
+    """Yield a file descriptor for each process, which becomes readable when the process ends.
+
+    Yields an empty list if the system does not support such descriptors (pidfd_open).
+    """
     with ExitStack() as opened:
         ends: list[int] = []
         # Not on macOS, in an old Linux, or in a container that forbids the call.

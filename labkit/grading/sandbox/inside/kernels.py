@@ -27,10 +27,10 @@ _OPTIONS = ["--HistoryManager.hist_file=:memory:"]
 
 
 def prepare() -> None:
-    """Do before all forks what the start of every kernel would otherwise repeat: create its application, parse options.
+    """Create the Jupyter kernel's application and parse its options, before any kernel is forked.
 
-    The work itself is small, but it touches objects all over the memory, and in a forked process the first touch of
-    each page copies the page.
+    Each kernel would otherwise repeat this. The work is small, but it writes to objects all over the memory, and in a
+    forked process the first write to a page copies the page.
     """
     app: Any = IPKernelApp.instance()
     app.parse_command_line([_FILE, "", *_OPTIONS])
@@ -39,7 +39,9 @@ def prepare() -> None:
 
 
 class _NoModules:
-    """The module `sys` as ipykernel sees it: with an empty list of imported modules."""
+    """A copy of the module `sys` with an empty list of modules, so that ipykernel does not list their files for a
+    debugger.
+    """
 
     modules: Mapping[str, object] = {}
 
@@ -68,9 +70,9 @@ class Waiting:
             os.close(number)
 
     def start(self, arguments: list[str]) -> None:
-        """Send the kernel its command-line arguments, and wait until it listens or dies.
+        """Send the kernel its command-line arguments, and wait until the kernel listens for connections or dies.
 
-        A client that connects before the kernel listens would lose 0.1 to 0.2 s until its next attempt.
+        A client that connects too early would lose 0.1 to 0.2 s until its next attempt.
         """
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
@@ -128,7 +130,9 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
-    """Let the application start with these arguments; it parses them only if it has not parsed the same in advance."""
+    """Give the kernel's application its command-line arguments, which it parses only if `prepare` has not done so
+    already.
+    """
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
         app.cli_config.IPKernelApp.connection_file = arguments[1]
@@ -157,7 +161,7 @@ def _kept_streams() -> Callable[[object], None]:
 
 
 class _Client(AsyncKernelClient):
-    """Jupyter's kernel client, without its wait of 0.2 s for further output of a new kernel.
+    """Jupyter's kernel client, but it does not wait 0.2 s for further output of a new kernel.
 
     Papermill ignores all output that belongs to none of its cells, so nothing is lost.
     """

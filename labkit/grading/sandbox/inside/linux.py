@@ -62,7 +62,7 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this one or read its memory, or allow it (`hidden=False`)."""
+    """Forbid other processes of the same user to trace this one or read its memory; allow both if not `hidden`."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 
@@ -75,7 +75,7 @@ def filter_calls(program: object) -> None:
 
 
 def drop_privileges() -> None:
-    """Give up every capability, including those that a program started later could regain."""
+    """Give up every capability (special right), including those that a program started later could regain."""
     for capability in range(_CAPABILITIES):
         try:
             _control(_CAPBSET_DROP, capability)

@@ -38,9 +38,9 @@ class Telling:
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts.
+        """Report to the grader that a cell starts.
 
-        Before the last cell, which is the grader's own, store the executed notebook in `executed`.
+        The last cell is the grader's own; before it starts, this method stores the executed notebook in `executed`.
         """
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
@@ -118,12 +118,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Return whether a kernel's message only repeats a cell's source, which is not output."""
+    """Return whether a kernel's message only repeats the source of a cell, so that it does not count as output."""
     return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
-    """Return about how many characters a kernel's message shows."""
+    """Return roughly how many characters a kernel's message shows."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):

@@ -68,9 +68,9 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return seccomp instructions that refuse sockets of any family not in `_FAMILIES`.
+    """Return seccomp instructions that refuse to create a socket of any family not in `_FAMILIES`.
 
-    `calls` are the numbers of the two system calls that create sockets; other calls skip these instructions.
+    `calls` are the numbers of the two system calls that create sockets; all other calls skip these instructions.
     """
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]

@@ -41,12 +41,11 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the present value of the learner's variable `name`, with which `serve` will answer questions about it."""
+    """Store the present value of the learner's variable `name`, about which `serve` will answer questions."""
     _kept[name] = _names().get(name, _MISSING)
 
 
 def _names() -> dict[str, Any]:
-    """Return the variables of the notebook."""
     # Imported here, because the grader's own processes import this module without needing IPython.
     from IPython import get_ipython
 
@@ -104,7 +103,7 @@ def _serve_one(names: dict[str, Any], name: str, connection: socket.socket) -> N
 
 
 def _silence() -> None:
-    """Discard all further output, because a learner's function may print its arguments, which may be hidden."""
+    """Discard all further output, because a learner's function may print its arguments, which may be hidden values."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
