@@ -73,8 +73,8 @@ def built() -> str:
 
 
 def rules() -> str:
-    """Return a numbered list of the rules that a design must satisfy to be searched."""
-    return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
+    """Return a list of the rules that a design must satisfy to be searched."""
+    return "".join(f"- {rule}\n" for rule in RULES)
 
 
 def faults() -> str:

@@ -33,7 +33,7 @@ RULES = (
     "Rows that are written one by one are atomic with no other write; the rows of a transaction may be.",
     "A step has at most one set of several writes that are atomic together.",
     "A plan, if there is one, comes first and alone, because a plan that is written later has no use.",
-    "Recovery reads a step's decision, state, marker and staged output; unread, they would change nothing.",
+    "Recovery reads a step's decision, state, marker and staged output, because unread they would change nothing.",
     "A design has no notice, because a notice that its receiver stores durably has the same effect as a decision.",
     "Recovery that undoes output starts from a record written after the output, from a plan, or from the beginning.",
     "Recovery that undoes output neither skips nor finishes output.",
