@@ -19,7 +19,7 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check the exercises in saved notebooks: each answer alone, as it is graded, on the exercise's public variants.
+    """Check the exercises in saved notebooks: each answer on its own, as for a grade, but only on the public test data.
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read (labkit
     still checks the others). The notebooks' code runs with your rights.

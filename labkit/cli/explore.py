@@ -90,7 +90,7 @@ class Search(Options):
 
 
 def explore(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Visit every schedule of a simulator and report the claims that do not hold, each with a shortest trace.
+    """Visit every schedule of a simulator, and report claims that do not hold, each with a shortest violating trace.
 
     Exit 0 all claims hold, 1 one does not, 2 no claim failed, but not everything was visited.
     """
@@ -110,7 +110,7 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InvalidInput(f"--set {text[:60]}: write name=value, as in --set participants=3.")
+            raise InvalidInput(f"--set {text[:60]}: this is no pair name=value; write one, as in --set participants=3.")
         if name in parameters:
             raise InvalidInput(f"--set {text[:60]}: {name} is set twice; leave one of them out.")
         parameters[name] = value

@@ -72,11 +72,11 @@ class Question(Options):
 
 
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Show what each order of writing plan, state, output, marker and decision guarantees, and a crash that breaks it.
+    """Show what each order of writing plan, state, output, marker and decision guarantees, and which crash breaks it.
 
     labkit only simulates: every schedule with at most two crashes, and with --fault one other fault. With --design,
-    exit 0 if the result is exactly-once whatever rows a repeated step gets, otherwise 1. With --of, exit 0 if the order
-    in the record is known, 2 if the meaning of an effect is unknown.
+    exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of, exit 0 if the
+    order in the record is known, 2 if the meaning of an effect is unknown.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order
@@ -92,7 +92,8 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
         raise InvalidInput("--write and --ends describe a record of `labkit effects`; name this record with --of.")
     if question.fault and (question.cheapest or not question.design):
         raise InvalidInput(
-            "--fault searches one design as it is; name it without --cheapest, as in --design spark-marker --fault lag."
+            "--fault tests one design without changing it; leave --cheapest out and name the design, as in --design "
+            "spark-marker --fault lag."
         )
     if not question.design:
         if question.cheapest or question.quietly or question.hold:

@@ -135,7 +135,9 @@ def read_trace(path: Path) -> Trace:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); name a file that contains a trace.") from None
+        raise InvalidInput(
+            f"{path}: this file cannot be read ({error.strerror}); name a file that contains a trace."
+        ) from None
     if len(raw) > MAX_TEXT:
         raise InvalidInput(f"{path}: this file has more than {MAX_TEXT} bytes; shorten the trace to fewer steps.")
     try:

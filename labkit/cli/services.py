@@ -26,7 +26,7 @@ def services(
     """Start (up), examine (status) or stop (down) the servers of the lab, each in the user's cache folder.
 
     If LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, labkit uses it and starts and deletes nothing. Exit
-    69 if a server does not answer after up or at status.
+    69 if a server does not answer after `up` or at `status`.
     """
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: there is no such action; {nearest(verb, list(VERBS))}")
@@ -82,7 +82,7 @@ def _plain(status: Status) -> dict[str, Any]:
 
 
 def _open(status: Status) -> "list[TransactionDescription]":
-    """Return the open transactions of a Kafka broker, for whose end readers at read_committed wait."""
+    """Return a Kafka broker's open transactions; readers at read_committed wait until these end."""
     if status.name != "kafka" or status.state not in READY:
         return []
     from labkit.stores.kafka.transaction import open_transactions

@@ -7,7 +7,7 @@ WIDE = 600
 
 
 def table(*columns: str) -> Table:
-    """Return an empty table with these columns, without lines between cells, whose long cells are wrapped."""
+    """Return an empty table with these columns, which draws no lines between cells and wraps long cells."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         result.add_column(column, overflow="fold")
@@ -15,7 +15,7 @@ def table(*columns: str) -> Table:
 
 
 def show(rows: Table) -> None:
-    """Print a table; without a terminal, its lines are as long as they need to be and have no trailing blanks."""
+    """Print a table; if standard output is no terminal, do not fit lines to a width, and strip trailing blanks."""
     console = Console()
     if console.is_terminal:
         console.print(rows)

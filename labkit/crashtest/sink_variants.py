@@ -227,9 +227,9 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows with half of the next batch moved into this batch.
+    """Return the rows in other batches: half of the batch after number `batch` belongs to batch `batch` now.
 
-    For the last batch, half of its own rows move to the batch before it.
+    If `batch` is the last one, half of its own rows belong to the batch before it instead.
     """
     parts = [list(each.rows) for each in rows.batches]
     if batch + 1 < len(parts):

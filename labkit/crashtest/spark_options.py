@@ -81,8 +81,8 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
             )
         except subprocess.TimeoutExpired:
             raise InvalidInput(
-                f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; download the jars yourself and "
-                "name them with --jars."
+                f"--packages {names}: finding their jars took more than {RESOLVE_SECONDS:.0f} s; download the jars "
+                "yourself and name them with --jars."
             ) from None
     output = process.stdout + process.stderr
     jars = _class_path(output)

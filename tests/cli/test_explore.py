@@ -121,7 +121,8 @@ REFUSED = {
     "explore": "no simulator is named; choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
     "changelog, kafka_log, orders.",
     "explore pipelin": "there is no simulator 'pipelin'; did you mean 'pipeline'?",
-    "explore pipeline --set crashes": "--set crashes: write name=value, as in --set participants=3.",
+    "explore pipeline --set crashes": "--set crashes: this is no pair name=value; write one, as in --set "
+    "participants=3.",
     "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",
     "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
     "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",
@@ -139,7 +140,7 @@ REFUSED = {
     "explore pipeline --walks -1": "--walks -1: choose a whole number from 0.",
     "explore pipeline --walks 1 --steps 0": "--steps 0: choose a whole number from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
-    "replay none.json": "none.json: cannot be read (No such file or directory)",
+    "replay none.json": "none.json: this file cannot be read (No such file or directory)",
     "replay pipeline~9~~start-1": "version 9 of pipeline",
     "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in this state: driver dead; "
     "q0 after 0 drivers, planned -, decided -1; seen -; to come 1 crashes. Enabled are start(1).",

@@ -74,8 +74,8 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called. The test chooses crash points by these readings, so it must not depend on the load of
-    the machine which of the calls succeed, only on the pipeline's locks.
+    A slow reader is not called. The test chooses crash points by these readings, so the load of the machine must not
+    decide which of them succeed; only locks that the pipeline holds may.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:

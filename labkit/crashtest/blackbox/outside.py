@@ -218,7 +218,7 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the files that runs in a copy of the user's folder recognised as state.
+        """Add the files that another record, of runs in a copy of the user's folder, recognised as state.
 
         `there` is the copy and `here` the user's folder; a path next to the copy becomes the path next to the user's
         folder.

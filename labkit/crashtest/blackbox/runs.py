@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run of a crash test: the starts of the pipeline, the crashes, and the rows read."""
+    """The record of one run of a crash test: the starts of the pipeline's command, the crashes, and the rows read."""
 
     id: str
     title: str
@@ -184,7 +184,7 @@ class Harness:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
         The run's result is unknown if the command or the reader fails in the block, or if emptying the store failed.
-        Only in the first run, which has no crash, does the latter raise an error instead.
+        But in the first run, which has no crash, a store that cannot be emptied raises an error.
         """
         self._count += 1
         begun = time.monotonic()
@@ -304,7 +304,7 @@ class Harness:
     def crash(self, run: PipelineRun, at: Point) -> None:
         """Start the pipeline, kill it at a crash point, and read the rows.
 
-        Raises `JobFailed` without proof of the kill.
+        Raises `JobFailed` if nothing proves the kill.
         """
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
@@ -513,7 +513,7 @@ class Harness:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Repeat a start that ended well although rows are missing, because some jobs need several starts.
+        """Start the command again because rows are missing although it ended well; some jobs need several starts.
 
         A start that does nothing may be blocked by a lease, which expires with time. The first run with such a start
         repeats it for as long as the settings allow; if that is in vain, later runs do not repeat it.

@@ -63,9 +63,9 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query, in a new thread, because the code may wait until the query ends.
+    """Run the user's code that starts a query, in a new thread, because this code may wait until the query ends.
 
-    `run` calls that code, which returns a writer, a query, or nothing. The returned future completes when the code has
+    `run` calls the code, which returns a writer, a query, or nothing. The returned future completes when the code has
     returned.
     """
     future: Future[None] = Future()
