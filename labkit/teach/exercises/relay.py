@@ -190,7 +190,7 @@ def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
             continue
         todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
         raise Wrong(
-            f"{reply}, although {todo}, and no earlier message of order {_named(order)} was refused.",
+            f"{reply}, although there is work: {todo}, and no earlier message of order {_named(order)} was refused.",
             "A refused message delays only its own order, so the relay waits only when nothing can be done.",
             "The relay waits although something could be published or marked.",
         )

@@ -355,7 +355,7 @@ def _check_return(results: Sequence[Plain], action: Sequence[Plain], reply: str)
         )
     if repr(action[1]) != repr(results[0]):
         raise Wrong(
-            f"{reply}; the step's result was {shown(results[0])}.",
+            f"{reply}, but the journal has another result of this step: {shown(results[0])}.",
             "The workflow gets the result that the journal has.",
             "The workflow gets another result than the noted one.",
         )
@@ -370,13 +370,13 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
         )
     if action[0] != "done":
         raise Wrong(
-            f"{reply}, although the receiver has answered {shown(run.reply[0])}.",
+            f"{reply}, although the receiver has answered {shown(run.reply[0])}, which the engine must note first.",
             "The result is noted as soon as it is there.",
             "The receiver's answer is there and is not noted.",
         )
     if repr(action[1]) != repr(run.reply[0]):
         raise Wrong(
-            f"{reply}; the receiver has answered {shown(run.reply[0])}.",
+            f"{reply}, but the receiver's answer was another one: {shown(run.reply[0])}.",
             "The noted result is the receiver's answer.",
             "Another result is noted than the receiver's answer.",
         )
