@@ -40,7 +40,7 @@ PAIRS_ALIKE = (
     *(("order-1", "order 1"), ("order-123-x", "order-456-x"), ("order", "order "), ("7", "07")),
     *((f"{_TWO_LONG}s", f"{_TWO_LONG}t"), (f"a{_TWO_LONG}", f"b{_TWO_LONG}")),
 )
-"""Pairs of different words, which an answer confuses that cuts, strips, hashes or simplifies a word."""
+"""Pairs of different words that an answer confuses if it cuts, strips, hashes or simplifies them."""
 NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**60, 2**60 + 1)
 """Different numbers, some of which are equal in 16 or 32 bits, as floating-point numbers, rounded, or as remainders."""
 

@@ -11,7 +11,7 @@ from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
 _MANY = 50
-"""The largest number of prices of which the time of each is asked about."""
+"""The number of prices above which the judge asks only about the times of the first and the last one."""
 FEW = 4
 """The largest number of later prices that are announced in every order."""
 Version = list[int]

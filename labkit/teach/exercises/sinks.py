@@ -259,9 +259,9 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
 
 
 MANY = 1_000
-"""The number of rows, handles or votes from which on some cases leave out others, which would take too long."""
+"""The number of rows, handles or votes above which the judge leaves out some test cases that would take too long."""
 LARGE: list[Plain] = [7, 2**32 + 7, 123_456_789_123_457, 2**53 + 1, 2**60 + 1]
-"""Offsets that become other ones in 32 bits or as floating-point numbers."""
+"""Offsets that change if an answer stores them in 32 bits or as floating-point numbers."""
 REMAINDERS = (
     *(97 * 10**8, 101 * 127 * 997 * 1_009, 2**20 * 3**5 * 7, 10_007 * 65_521 * 65_537, 99_991 * 100_003),
     *(10**6 + 3, 10**6 + 7, 10**9 + 7, 10**9 + 9, 998_244_353, 2**31 - 1, 2**32, 2**48, 2**61 - 1),
@@ -502,7 +502,7 @@ CONFUSED_WORDS: tuple[tuple[str, dict[str, object]], ...] = tuple(
         ("very long words alike", f"{A * 5}s", f"{A * 5}t"),
     )
 )
-"""Names of cases and pairs of different words in them, which a rule confuses that cuts, hashes or simplifies a word."""
+"""Test cases by name, each with two different words that a rule confuses if it cuts, hashes or simplifies them."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 

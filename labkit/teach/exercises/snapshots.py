@@ -50,7 +50,10 @@ CONFUSED = (
     ("the same sums of powers", (0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     ("the same digits", (1, 123), (11, 23)),
 )
-"""Names of snapshots with transfers that are gone, and others that came, which a number or text of all confuses."""
+"""Snapshots by name: the numbers of lost transfers, and of others that came unsent, for example with equal products.
+
+An answer that combines all transfers into one number or text confuses them.
+"""
 
 _COME = ((False, True, False), (False, False, True))
 """The combinations of a transfer that was received, or saved from its channel, and never sent."""

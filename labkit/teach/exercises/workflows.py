@@ -47,7 +47,7 @@ class Run(NamedTuple):
     version: int = 0
     """0 for the workflow's old version, 1 for the new one."""
     place: int = 0
-    """How many steps the workflow has got the results of, in this process; so the next step's place."""
+    """The number of steps whose results the workflow has got in this process, and thus the next step's position."""
     journal: tuple[Entry, ...] = ()
     here: tuple[str, ...] = ()
     """What the running process has done for this step: `start`, `send`."""
