@@ -136,7 +136,7 @@ class Order(OnCard):
     def trace(self, claim: str | None = None) -> Trace:
         """Return a shortest schedule that violates the property `claim`, to pass to `lab.show`.
 
-        Without `claim`, it is the first violated property. Raises `InvalidInput` if no schedule violates it.
+        Without `claim`, the first violated property is taken. Raises `InvalidInput` if no schedule violates it.
         """
         broken = {**self.results[World.OTHER].witnesses, **self.results[World.SAME].witnesses}
         if not broken:

@@ -108,7 +108,10 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield every state after the relay's next step, with refusals and kills. Raises `Wrong` for a wrong step."""
+    """Yield every state that can follow the relay's next step, also after a refusal or a kill.
+
+    Raises `Wrong` for a wrong step.
+    """
     kind, place, reply = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":

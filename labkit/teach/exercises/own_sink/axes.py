@@ -233,7 +233,7 @@ def left_over(tried: TrialResult) -> str:
 
 
 def wrong_at_any_time(tried: TrialResult) -> str:
-    """Return the fault in the final rows, otherwise the fault that a reader saw during the run, or an empty text."""
+    """Return the fault in the final rows or, if these are right, the fault that a reader saw earlier; empty if none."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
