@@ -37,10 +37,7 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """The state of one stage (`Stage`) of a run, with the text that the crash panel shows for it.
-
-    The crash panel is a notebook's form for one crash.
-    """
+    """How far a run has come with one of its stages (`Stage`); each value is the text that a notebook shows for it."""
 
     WAITING = "not yet"
     NOW = "now"
@@ -117,9 +114,10 @@ _ONE = threading.Lock()
 
 
 class BackgroundRun:
-    """A run with one crash in a background thread, so that a notebook stays usable meanwhile. The thread calls the
-    function `changed` whenever the stages, the status or the outcome may have changed, and at least every
-    `SIGN_OF_LIFE` seconds.
+    """A run with one crash in a background thread, so that a notebook stays usable meanwhile.
+
+    So that a display can follow the run, the thread calls the function `changed` whenever the stages, the status or the
+    outcome may have changed, and at least every `SIGN_OF_LIFE` seconds.
     """
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None]) -> None:

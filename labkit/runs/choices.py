@@ -17,10 +17,10 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the fields of the crash panel, a notebook's form for one crash, by name, with the option that each sets.
+    """Return the fields of the crash panel, a notebook's form for one crash, each with the option that it sets.
 
-    The fields are for example sink, store and failpoint. A field comes after all fields that restrict its values;
-    fields for free text come last.
+    The keys are the fields' names, such as `sink` or `failpoint`. A field comes after all fields that restrict its
+    values; fields for free text come last. `of` is the class that declares the options.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -33,8 +33,9 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """The values of all fields of the crash panel, a notebook's form for one crash: sink, store, failpoint and
-    others. Create it with `choose`, which checks that the values fit each other.
+    """The values of all fields of the crash panel, a notebook's form for one crash, such as sink and failpoint.
+
+    Create it with `choose`, which checks that the values fit each other.
     """
 
     words: Mapping[str, str]
@@ -102,9 +103,9 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice in which each field has the requested value, or, if that does not fit, another one.
+    """Return values for all fields of the panel: for each the wanted one, if it fits the fields before it.
 
-    That is the field's default or, if the default does not fit the fields before it either, the first value that fits.
+    Otherwise the field gets its default or, if that does not fit either, the first value that fits.
     """
     scenario = Scenario()
     words, names = {}, {}

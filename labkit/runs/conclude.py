@@ -71,8 +71,9 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Judge the store's history, write it to the run's history file, and return the record of all results. `files`
-    are the checkpoint's files at the end of the run.
+    """Judge all rows that the store showed to readers, save them as the run's history, and return all results.
+
+    `files` are the names of the checkpoint's files at the end of the run.
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()

@@ -163,8 +163,10 @@ def _run_all(
 
 
 def _runs_of_next_driver(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Yield the runs that the next driver executes together: first those with a crash to recover from, then new
-    ones. All have the same cluster and Spark settings, and at most `most` of them have a planned crash ahead.
+    """Yield those of the `ready` runs that the next driver executes together, beginning with those that must recover.
+
+    All have the same cluster and Spark settings. At most `most` of them have a planned crash ahead, because each query
+    that waits to be killed keeps its memory.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -181,8 +183,9 @@ def _runs_of_next_driver(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _runs_alone(run: Run) -> bool:
-    """Return whether a run needs a driver of its own, because a task on a cluster will stop at its failpoint. Such a
-    task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
+    """Return whether a run needs a driver of its own: if it is on a cluster, and its next crash is inside a task.
+
+    That task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
     """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
@@ -206,8 +209,9 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a driver that executes these runs. A local master has a thread for every task
-    that may have to wait at a failpoint at the same time.
+    """Return the Spark master URL for a driver that executes these runs.
+
+    A local master gets a thread for every task that may have to wait at a failpoint at the same time.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master

@@ -23,8 +23,10 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Base class of the expected output of a job, computed from the input file without Spark. The judge matches an
-    expected row with a row in the store by the offset of their input record, which both contain.
+    """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
+
+    The judge compares a row in the store with the expected row of the same offset, which in most jobs is the position
+    of the input record from which the row was computed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,19 +41,21 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each offset all values that are correct, for a job that looks values up in a mutable table. For
-        other jobs the mapping is empty, because each of their rows has one correct value.
+        """Return, by offset, all correct values of each row that has more than one correct value.
+
+        Only a job that looks values up in a table that changes has such rows; for other jobs the result is empty.
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows that readers saw in a store, each with the offset of the expected row that it matches. In
-        most jobs the rows already have this offset.
+        """Yield the rows of a store, each with the offset of the expected row with which the judge compares it.
+
+        In most jobs the rows already have this offset, so the function changes nothing.
         """
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Return the batches that Spark planned (ranges of input lines) as ranges of expected rows' offsets."""
+        """Convert the batches that Spark planned, which are ranges of input lines, to ranges of expected rows."""
         return planned
 
 
@@ -74,8 +78,9 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The expected output of the job `shop`, whose input is orders: for every order the price of its item. `edits`
-    is how often the price list was changed during the run; each change raises every price by 1.
+    """The expected output of the job `shop`, whose input is orders: for every order the price of its item.
+
+    `edits` is how often the price list was changed during the run; each change raises every price by 1.
     """
 
     def __init__(self, path: Path, edits: int) -> None:
@@ -102,9 +107,9 @@ class Prices(RunningCounts):
 class Totals(Count):
     """The expected output of the job `totals`: for every distinct word of each batch, the word's count so far.
 
-    Spark writes such a row with the number of the last line that contains the word. Two words may share that line, so
-    the judge identifies rows by a serial number instead, which counts them batch after batch, and alphabetically in
-    each batch.
+    Spark writes each row with the number of the batch's last line that contains the word. Two words may share that
+    line, so the judge identifies rows by a serial number instead: rows are numbered batch after batch, and in each
+    batch in alphabetical order.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -129,8 +134,10 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows that were read from a store, each with the serial number of the expected row that it matches
-        in place of the number of its input line. A row that matches none gets a number above all serial numbers.
+        """Yield the rows of a store with the number of the input line replaced by the row's serial number.
+
+        That is the serial number of the expected row with the same line and word. Without such a row, the number is
+        above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

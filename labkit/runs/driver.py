@@ -75,7 +75,7 @@ class Background:
 
 
 class Work(NamedTuple):
-    """One query that this driver has to execute, with its scenario and, as `armed`, the failpoint at which it stops."""
+    """One query that this driver has to execute, with the options of its run and its planned crash, if there is one."""
 
     task: QueryTask
     scenario: Scenario
@@ -83,7 +83,7 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Decode the scenario and the failpoint in a task from the supervisor, and return them with it as a `Work`."""
+        """Return the query that a message from the supervisor describes, with its JSON parts decoded."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 
@@ -122,8 +122,9 @@ class ScenarioQuery:
         return self._phase()
 
     def _report_executor(self, evidence: Path) -> None:
-        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed. The
-        query's task has written the file `evidence`, which names the executor.
+        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed.
+
+        The file `evidence`, written by the task that reached the failpoint, names the executor.
         """
         if not self._struck:
             self._struck = True
@@ -270,8 +271,9 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Act as a standby driver: run trial queries to warm up, then wait until the supervisor assigns real queries.
-    Returns those queries; the supervisor sends them when the driver that ran them before has been killed.
+    """Act as a standby driver: run trial queries to warm up, wait for queries from the supervisor, and return these.
+
+    The supervisor sends them when the driver that ran them before has been killed.
     """
     from labkit.spark.fast.warm import warm_up
 
@@ -296,7 +298,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 
 
 def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
-    """Open one query and add it to `active`. If that fails, report it to the supervisor and return normally."""
+    """Begin to execute a query and add it to `active`; if that fails, report the error instead of raising it."""
     name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))

@@ -51,7 +51,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in its runs (`load`)."""
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in `load`, the driver's runs."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -164,8 +164,9 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Note in the run's `seconds` how long the last crash delayed the output. That is the time from the SIGKILL
-    until Spark next wrote a file `commits/N`.
+    """Note in the run's `seconds` how long the last crash delayed the output.
+
+    That is the time from the SIGKILL until Spark next wrote a file `commits/N`.
     """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
@@ -219,8 +220,9 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
-    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`. The driver
-    survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
+    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
+
+    The driver survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):

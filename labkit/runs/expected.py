@@ -70,8 +70,9 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash: each combination of store, sink, commit order and failpoint. `stores` maps the name
-    of each store to the sinks that can write to it.
+    """Return every possible crash: each combination of store, sink, commit order and failpoint.
+
+    `stores` maps the name of each store to the sinks that can write to it.
     """
     return [
         Cell(store, strategy, order, point)

@@ -31,7 +31,8 @@ _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Raise `ServiceUnavailable` if the scenario's fault kills or restarts a server, but labkit has started none.
+    """Raise `ServiceUnavailable` if the scenario's fault kills or restarts a server that labkit has not started.
+
     labkit never kills a server that somebody else started.
     """
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):

@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a visible row, or (`reading`) the name of a moment at which a reader looked."""
+    """One line of a run's history file: a visible row, or, if `reading` is set, a note that a reader looked then."""
 
     reading: str | None = None
     offset: int = 0

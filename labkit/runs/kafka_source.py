@@ -108,8 +108,9 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`. The file's
-    last line is {"topic": {"partition": offset}}.
+    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`.
+
+    The last line of that file is {"topic": {"partition": offset}}.
     """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
@@ -118,9 +119,10 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """Return the options for Spark's Kafka source, with at most `records` records in a batch. `maxOffsetsPerTrigger`
-    counts offsets. A transaction's end marker has an offset as well, so a batch that contains an end marker has fewer
-    records.
+    """Return the options with which Spark's Kafka source reads the run's topic, at most `records` records in a batch.
+
+    A batch that contains the end marker of a transaction has fewer records, because the limit (`maxOffsetsPerTrigger`)
+    counts offsets, and a marker has an offset of its own.
     """
     with opened(folder) as topic:
         return {
@@ -133,8 +135,9 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag. A
-    failed commit is only printed to standard error, because the job itself never reads these offsets.
+    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag.
+
+    A failed commit is only printed to standard error, because the job itself never reads these offsets.
     """
 
     def __init__(self, folder: RunFolder) -> None:

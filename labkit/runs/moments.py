@@ -76,11 +76,11 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write a file that says when each row became visible, and return (explanation, exposure) of the run.
+    """Write a file that says when each row became visible; return the completed explanation and the run's exposure.
 
-    The exposure says for how long readers could have read wrong values. The returned explanation is `explanation`,
-    completed with the time (seconds since the run began) of the first row that no run without a crash could have shown.
-    `rows` are the visible rows with the times `shown` that the store recorded, `hidden` those that are still hidden at
+    `explanation` names the first row that no run without a crash could have shown; this function adds when the row
+    became visible, in seconds since the run began. The exposure says for how long readers could have read wrong values.
+    `rows` are the visible rows with the times `shown` that the store recorded; the rows `hidden` were still hidden at
     the end.
     """
     now = time.time()

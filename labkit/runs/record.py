@@ -26,8 +26,9 @@ _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All results of a finished run: its options, its verdict, the evidence of its crashes, and durations. The rows
-    of a long run are not in memory; `rows` reads them from the history file in the run's folder.
+    """All results of a finished run: its options, its verdict, the evidence of its crashes, and durations.
+
+    The rows of a long run are not in memory; `rows` reads them from the history file in the run's folder.
     """
 
     scenario: Scenario

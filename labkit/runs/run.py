@@ -92,13 +92,12 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Return whether the server that feeds the socket source may send the input lines to the current driver now.
+        """Return whether the server for the socket source may send lines now, so that one batch gets all of them.
 
-        The first driver plans an empty batch, and gets its lines halfway between two later planning times, so that
-        one batch contains all of them. Each later driver first repeats the batch that was planned before the crash,
-        and gets its lines after that, but before it plans a new batch. In a new driver the socket source has an
-        offset below 0 until lines arrive; a batch planned before that would end before its start, and Spark would
-        stop with "Offsets committed out of order".
+        The first driver plans an empty batch, and gets its lines in the middle between two later plans. A later driver
+        first repeats the batch that the killed driver had planned. It gets its lines when that is done, or at the
+        latest just before its next plan: until lines arrive, the socket source of a new driver has an offset below 0,
+        so a new batch would end before its start, and Spark would stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -127,8 +126,9 @@ class Run:
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write all evidence so far to the run's folder, so that another process can resume the run. `end` describes
-        the final state of the checkpoint, after the last driver has ended.
+        """Write all evidence so far to the run's folder, so that another process can resume the run.
+
+        `end` describes the final state of the checkpoint, after the last driver has ended.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,

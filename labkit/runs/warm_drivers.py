@@ -71,8 +71,9 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is alive and was started with the environment variables that this process has now. With
-        other variables it might, for example, write to another server.
+        """Whether the driver is alive and was started with the environment variables that this process has now.
+
+        With other variables it might, for example, write to another server.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
@@ -100,12 +101,13 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Raised to leave the queue of LABKIT_TURNS before a driver is started, because that driver is no longer needed."""
+    """Raised to stop waiting for permission to start a driver (LABKIT_TURNS), because nobody needs the driver now."""
 
 
 class WarmDrivers:
-    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once. A
-    background thread starts them one after the other, and ends them when they are idle or memory is short.
+    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once.
+
+    A background thread starts them one after the other, and ends them when they are idle or memory is short.
     """
 
     def __init__(self, idle: float = IDLE_SECONDS) -> None:

@@ -116,7 +116,7 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield two functions to pass to a run: one that receives its events, and one to call regularly, or None.
+    """Yield two functions that show a run's progress: one to call with each event, and one to call regularly, or None.
 
     The first is `tell` if that is given. Otherwise it changes one line in a notebook that a user is looking at, and
     ignores the events in a notebook that a program executes; in a terminal it is the function `elsewhere`. The second

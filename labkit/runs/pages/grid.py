@@ -34,9 +34,10 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict. `run` says where the
-    details are: for a real run it is the name of the run's folder, for a simulated crash the text of the trace, to
-    be passed to `labkit.lab.show`.
+    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict.
+
+    `run` leads to the details: for a real run it is the name of the run's folder, for a simulated crash the text of the
+    trace, which `labkit.lab.show` accepts.
     """
 
     cell: Cell
@@ -58,8 +59,9 @@ class Square(NamedTuple):
 
 
 class VerdictGrid:
-    """A table of verdicts with a row for each sink, store and commit order, and a column for each failpoint. The
-    verdicts are either all simulated or all from real runs.
+    """A table of verdicts with a row for each sink, store and commit order, and a column for each failpoint.
+
+    The verdicts are either all simulated or all from real runs.
     """
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
@@ -114,8 +116,9 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report. `beside` is
-        the URL of the folder that contains the runs' folders; empty if the page itself is in it.
+        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report.
+
+        `beside` is the URL of the folder that contains the runs' folders; empty if the page itself is in that folder.
         """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
@@ -189,8 +192,9 @@ def _able(store: str) -> Iterator[Strategy]:
 
 
 def of_runs(base: Path) -> VerdictGrid:
-    """Return the grid of the verdicts of the real runs in a folder that `labkit matrix` has filled. Runs with more
-    or fewer than one crash are left out. Raises `InvalidInput` if no run remains.
+    """Return the grid of the verdicts of the real runs in a folder that `labkit matrix` has filled.
+
+    Runs with more or fewer than one crash are left out. Raises `InvalidInput` if no run remains.
     """
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
@@ -223,8 +227,9 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write the grid of the runs in the folder `base` to `grid.html` in it, and return the path of that page. The
-    page opens offline. Raises the errors of `of_runs`.
+    """Write the grid of the runs in the folder `base` to the file `grid.html` there, and return the path of that page.
+
+    The page opens offline. Raises the errors of `of_runs`.
     """
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))

@@ -16,8 +16,9 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Repeat the crash of a real run in the simulator, and return the simulated steps. Raises `InvalidInput` if the
-    simulator does not model the run's options, or if the input is too long for it.
+    """Repeat the crash of a real run in the simulator, and return the simulated steps.
+
+    Raises `InvalidInput` if the simulator does not model the run's options, or if the input is too long for it.
     """
     words = (
         # One more than is allowed, so that a longer input is noticed without reading all of it.
@@ -41,8 +42,9 @@ def walk_of(scenario: Scenario) -> Replay:
 
 
 def at_failpoint(scenario: Scenario) -> Player:
-    """Repeat the crash of a real run in the simulator, and return a player of its steps that opens at the failpoint.
-    Raises `InvalidInput` as `walk_of` does.
+    """Repeat the crash of a real run in the simulator, and return a viewer of the steps that opens at the failpoint.
+
+    Raises the errors of `walk_of`.
     """
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point

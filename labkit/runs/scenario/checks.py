@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the condition that a crash is planned, for an option that has an effect only after a crash. `when` is
-    the part of the error message that says when the option has an effect.
+    """Return the condition of an option that needs a planned crash, because it has an effect only after a crash.
+
+    `when` is the part of the error message that says when the option has an effect.
     """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the job keeps its counts in the lab's stateful processor.
+    """Return the condition of an option that fits only jobs which keep their counts in the lab's stateful processor.
 
-    `may` is the end of the error message, after "only the jobs ... may".
+    `may` says what the option does, as the end of the error message "only the jobs ... may ...".
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -91,8 +92,9 @@ def check_victim_there(scenario: "Scenario") -> None:
 
 
 def check_input(scenario: "Scenario") -> int:
-    """Read the whole input once and return its number of records. Raises `InvalidInput` for a malformed line, and
-    for a planned crash in a batch after the end of the input.
+    """Read the whole input once and return its number of records.
+
+    Raises `InvalidInput` for a malformed line, and for a planned crash in a batch after the end of the input.
     """
     records = scenario.count.check()
     if scenario.job is Job.SOCKET:

@@ -52,8 +52,9 @@ class Crashes(Kind[tuple[Crash, ...]]):
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Parse crashes from one text or several texts `POINT` or `POINT@BATCH`. Raises `Unfit` for a value of
-        another type, and `InvalidInput` for a malformed text.
+        """Return the crashes that `word` lists: one text, or several, of the form `POINT` or `POINT@BATCH`.
+
+        Raises `Unfit` for a value of another type, and `InvalidInput` for a malformed text.
         """
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
