@@ -18,9 +18,9 @@ KAFKA = "LABKIT_KAFKA"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return labkit's folder in the user's cache, which is XDG_CACHE_HOME, or else ~/.cache.
+    """Return labkit's folder in the user's cache: in XDG_CACHE_HOME if that is an absolute path, or else in ~/.cache.
 
-    Return None without a valid XDG_CACHE_HOME and without a home folder. `environment` replaces `os.environ`.
+    Return None if this user has no home folder either. `environment` replaces `os.environ`.
     """
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
     if Path(folder).is_absolute():  # the XDG specification says to ignore others

@@ -14,5 +14,5 @@ INSTALL = "pip install 'labkit[lab]', then open this notebook with labkit lab"
 
 
 def needs_installation(what: str) -> NeedsInstallation:
-    """Return an error which says that Python in a browser (Pyodide) lacks `what`, and how to install labkit."""
+    """Return an error which says that `what`, such as Spark, cannot run in a browser, and how to install labkit."""
     return NeedsInstallation(f"{what} needs real processes, which a browser does not have: {INSTALL}.")

@@ -159,7 +159,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report which faster ways of starting Spark's processes LABKIT_FAST allows. Without them, starts take longer."""
+    """Report the ways of starting Spark faster that LABKIT_FAST allows; without them, a start takes longer."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())

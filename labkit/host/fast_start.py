@@ -18,7 +18,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """Which ways of starting Spark's processes faster the environment variable LABKIT_FAST allows."""
+    """The ways of starting Spark faster that the environment variable LABKIT_FAST allows, each as true or false."""
 
     zygote: bool = True
     """Whether Spark's Python processes may be forked from one that has already imported what they need.
@@ -40,7 +40,7 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """Return which ways of starting Spark's processes faster LABKIT_FAST allows; all of them if it is not set.
+    """Return the ways of starting Spark faster that the environment variable LABKIT_FAST allows; all if it is not set.
 
     The variable contains `none`, or some of `NAMES`, separated by commas. Raises `InvalidInput` for an unknown name.
     """

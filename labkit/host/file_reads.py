@@ -49,7 +49,7 @@ class FileReads:
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
         """Prepare to observe all files below `folders`, and the single files in `files`.
 
-        A single file is observed by its present inode: another file that gets its name later is not observed.
+        For a single file, inotify observes the present inode, and not another file that gets the same name later.
         """
         self._folders, self._singles = folders, files
         self._descriptor = -1
@@ -91,7 +91,10 @@ class FileReads:
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether no process has read this file so far or still could; False if its reads are not observed."""
+        """Return whether all processes that opened this file so far wrote it and closed it, without reading it.
+
+        The result is False if the file's reads are not observed.
+        """
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

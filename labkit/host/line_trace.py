@@ -74,12 +74,12 @@ class Connection:
             self._answers.acquire()
 
     def trace(self, counts: Callable[[str], bool]) -> None:
-        """Before each line of functions in files that `counts` accepts, wait for permission of the watching process.
+        """Make the program wait for the watcher's permission before each line of its functions, and before its exit.
 
-        This applies to functions that this thread calls from now on, and to threads that start later. The return from
-        the outermost such function counts as a line, because only then its last line has been executed; the program's
-        exit needs permission as well. Code at the top level of a module or class is not traced, and a comprehension is
-        not traced apart from its line.
+        Only functions in files that `counts` accepts are traced, and only calls from now on, by this thread or by
+        threads that start later. The return from the outermost traced function also needs permission, because only then
+        its last line has been executed. Code at the top level of a module or class is not traced; a comprehension
+        counts as part of its line.
         """
         known = functools.cache(counts)
 

@@ -103,7 +103,10 @@ def _folder(process: int) -> Path:
 
 
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
-    """Return the line of the innermost of `frames` (outermost first) with user code; None if there is none."""
+    """Return the line of user code in the innermost of `frames` (outermost first); None if no frame has user code.
+
+    A relative file name refers to `folder`. `own` is stored in the result: whether the frames are the thread's own.
+    """
     for frame in reversed(list(frames)):
         file = frame.code.filename
         if _LIBRARY.search(file):

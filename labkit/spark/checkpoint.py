@@ -64,8 +64,9 @@ class Checkpoint:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the batches that Spark has planned, each with its range of offsets. Raises `JobFailed` if the
-        offsets are not those of the lab's own source.
+        """Return the batches that Spark has planned, each with its range of offsets.
+
+        Raises `JobFailed` if the offsets are not those of the lab's own source.
         """
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
@@ -108,7 +109,8 @@ def _check_entry(path: Path) -> None:
             raise ValueError("the file's first line is not v1, or there is no second line")
     except ValueError as error:
         raise InvalidInput(
-            f"{path}: damaged ({error}); restore it, or start a new query in a new folder, which reads all input again."
+            f"{path}: this file is damaged ({error}); restore it, or start a new query in a new folder, which reads "
+            "all input again."
         ) from None
 
 
@@ -179,8 +181,10 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1). Call it
-    while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint was created with other settings.
+    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1).
+
+    The caller must hold the checkpoint's `DriverLock`. Raises `InvalidInput` if the checkpoint was created with
+    settings other than `wanted`, or not by the lab.
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
@@ -207,7 +211,9 @@ def _read_identity(path: Path) -> tuple[Identity, int]:
         incarnation = int(content.pop("incarnation"))
         return Identity(**content), incarnation
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"{path}: damaged ({error}); restore it, or start in a new folder.") from None
+        raise InvalidInput(
+            f"{path}: this file is damaged ({error}); restore it, or start a new query in a new folder."
+        ) from None
 
 
 def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) -> None:

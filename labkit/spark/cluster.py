@@ -33,8 +33,10 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 def executors(
     master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the Spark properties that set up the executors of a cluster; none for a local master. `more` are
-    additional JVM options. The properties may contain a server's password, so never put them on a command line.
+    """Return the Spark properties that set up the executors of a cluster; none for a local master.
+
+    `more` are additional JVM options. The properties may contain a server's password, so never put them on a command
+    line, which other users can read.
     """
     if is_local(master):
         return {}
@@ -74,8 +76,9 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
 
 def await_slots(spark: "SparkSession", needed: int) -> None:
-    """Wait until the cluster can run `needed` tasks at the same time. Raises `ServiceUnavailable` if it has too few
-    task slots after `SLOT_SECONDS`.
+    """Wait until the cluster can run `needed` tasks at the same time.
+
+    Raises `ServiceUnavailable` if it has too few free task slots after `SLOT_SECONDS`.
     """
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
@@ -105,12 +108,12 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return Spark's Scala SparkContext, because PySpark's has no methods about executors."""
+    """Return the JVM's SparkContext object, because PySpark's own one has no methods about executors."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if the store works on one host only, but `places` has the names of several hosts."""
+    """Raise `InvalidInput` if the store is a file that one host only can use, but the run is on several (`places`)."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
@@ -120,7 +123,8 @@ def check_store(store: str, places: set[str]) -> None:
 
 def check_speculation(supported: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
     """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`supported` is False).
-    `setting(name, default)` returns the value of a Spark property.
+
+    `setting(name, default)` must return the value of a Spark property.
     """
     if supported or (setting("spark.speculation", "false") or "false").lower() != "true":
         return

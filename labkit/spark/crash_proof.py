@@ -15,7 +15,10 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process id and the session id that a process wrote to a file at its failpoint (the place of the crash)."""
+    """The ids of the process that reached a failpoint (the place of a planned crash), and of its Unix session.
+
+    The process wrote both ids to a file before the kill.
+    """
 
     pid: int
     session: int
@@ -25,9 +28,8 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     """Check that the driver was killed by SIGKILL at the failpoint `where`, and return the proof.
 
     `ending` is the supervisor's report of the driver's end, and `reached` identifies the process that waited at the
-    failpoint. `in_executor` means that this process belongs to an executor, which has its own session; so the kill
-    of the driver's session does not include it, and it ends by itself. Raises `JobFailed` if any part of the proof
-    is missing.
+    failpoint. With `in_executor`, that process need not be among the killed ones: it belongs to an executor, which has
+    a session of its own and ends by itself. Raises `JobFailed` if any part of the proof is missing.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
@@ -57,8 +59,9 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left. Only then may
-    a standby driver continue its queries.
+    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left.
+
+    Only then may a standby driver continue the dead driver's queries.
     """
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
@@ -84,10 +87,10 @@ class BatchLogs(NamedTuple):
 def check_logs(
     where: object, batch: int, expected: EngineLogs, checkpoint: Checkpoint, *, killed_at: float | None = None
 ) -> None:
-    """Raise `JobFailed` unless the batch's `offsets/N` and `commits/N` are present or missing as `expected`.
+    """Raise `JobFailed` unless the batch's files `offsets/N` and `commits/N` are present or missing as `expected`.
 
-    `where` names the failpoint in the message. If only an executor was killed, the driver has continued since; then
-    pass the time of the kill (`killed_at`, seconds since 1970), and younger files count as missing.
+    `where` names the failpoint in the message. If only an executor was killed, the driver has gone on and may have
+    written files since; then pass the time of the kill (`killed_at`, seconds since 1970) to count these as missing.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -109,9 +112,10 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` if a driver that was killed in recovery has changed Spark's logs in the checkpoint.
+    """Raise `JobFailed` if the checkpoint's `offsets` or `commits` have other batches than `before`.
 
-    `before` has the batches in `offsets` and `commits` at the driver's start, and `where` names the failpoint.
+    Call it for a driver that was killed during recovery, which changes neither; `before` are the batches at that
+    driver's start. `where` names the failpoint in the message.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

@@ -43,9 +43,7 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The message with which the process that guards a JVM reports that it has started; `jvm` is the process id of
-    that JVM.
-    """
+    """The message by which a guard, the process that will end a JVM, reports its start; `jvm` is the JVM's id."""
 
     jvm: int
 

@@ -23,15 +23,16 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """Spark's stateful processor for the word count: it emits (offset, word, count so far) for every record. It
-    sorts each batch by offset, because Spark may pass the rows in another order when it repeats the batch.
+    """Spark's stateful processor for the word count: it emits (offset, word, count so far) for every record.
+
+    It sorts each batch by offset, because Spark may pass the rows in another order when it repeats the batch.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Yield one row with the count so far for each record of a word in this batch, and store the last count."""
+        """Yield a row with the count so far for each of a batch's records of the word `key`; save the last count."""
         state = self._count.get()
         count = 0 if state is None else state[0]
         for row in sorted(rows, key=lambda row: row.offset):
@@ -49,7 +50,7 @@ PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
-    """Choose the state store provider of all queries that this session starts from now on."""
+    """Set the state store provider for all queries that this session starts from now on."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
@@ -59,8 +60,9 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Repartition the rows by key, so that `tasks` tasks write them. After a restart, Spark keeps the number of
-    state partitions that the checkpoint has, so this changes only the number of writing tasks.
+    """Repartition the rows by key, so that `tasks` tasks write them.
+
+    This changes only the number of writing tasks: the checkpoint fixes the number of state partitions for ever.
     """
     return rows.repartition(tasks, "key")
 
@@ -81,8 +83,10 @@ WORD = r"[\p{L}\p{N}']+"
 
 
 def totals(lines: "DataFrame") -> "DataFrame":
-    """Compute the total of each word with Spark's aggregation: rows (last line number, word in lower case, total so
-    far). `lines` has the columns offset (line number) and line. Every batch emits the words that occur in it.
+    """Count words with Spark's own aggregation; each batch emits a row for every word in it, with the total so far.
+
+    The row has the columns offset (number of the word's last line), key (the word in lower case) and value (the total);
+    `lines` has the columns offset (the line's number) and line.
     """
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
@@ -102,8 +106,9 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect. `outside` is
-    the directory with the price list and the mails (`labkit.spark.outside`).
+    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect.
+
+    `outside` is the directory with the price list and the mails (`labkit.spark.outside`).
     """
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
@@ -137,7 +142,7 @@ class Plan:
 
 
 def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Adapt a computation that needs only the input to the type of `Plan.compute`, which also gets a directory."""
+    """Give a computation that uses only its input the signature of `Plan.compute`, which also gets a directory."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -100,7 +100,7 @@ class Profile:
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy in which Spark starts a new Python each time, and does not fork a preloaded one (zygote)."""
+        """Return a copy with which Spark starts a new Python for its workers, and does not fork a preloaded process."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -161,12 +161,11 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Start a JVM in which Spark is to run, and return its process; then call `connect`. The JVM ends by itself when
-    its standard input closes.
+    """Start a JVM in which Spark will run, and return its process; then call `connect` to get the Spark session.
 
-    `scratch` is its directory for temporary files, and `log` receives its output. `python` maps environment
-    variables, which tell Spark which Python to start, to their values. With `apart` the JVM gets its own process
-    session, so that Ctrl-C in a terminal does not reach it.
+    The JVM ends by itself when its standard input closes. `scratch` is its directory for temporary files, and `log`
+    receives its output. `python` are environment variables that tell Spark which Python to start. With `apart` the JVM
+    gets its own process session, so that Ctrl-C in a terminal does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.
@@ -180,8 +179,10 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session. The arguments must
-    be those of `start_jvm`. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE` seconds.
+    """Wait until Spark runs in a JVM that `start_jvm` started, and return the Spark session.
+
+    The arguments must be those of `start_jvm`. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE`
+    seconds.
     """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
@@ -192,8 +193,9 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the Spark properties that every driver of the lab gets. `partitions` is the number of shuffle
-    partitions, and `scratch` the directory for temporary files.
+    """Return the Spark properties that every driver of the lab gets.
+
+    `partitions` is the number of shuffle partitions, and `scratch` the directory for temporary files.
     """
     return {
         **_EVERY_RUN,
@@ -206,8 +208,9 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM. Its class path
-    contains no directory of a run, because JVMs that share a class-data archive need the same class path.
+    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM.
+
+    The class path has no directory of a run, because all JVMs that load one class-data archive need equal class paths.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -231,7 +234,8 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 
 def worker_settings(scratch: Path) -> dict[str, str]:
     """Return environment variables with which Spark's Python processes import the installed, compiled PySpark.
-    SPARK_HOME is an empty directory, because otherwise they would import PySpark from a zip file.
+
+    They set SPARK_HOME to an empty directory, because otherwise the processes would import PySpark from a zip file.
     """
     return {
         "SPARK_HOME": str(scratch / "home"),

@@ -57,7 +57,7 @@ class State(StrEnum):
 
 
 class CheckpointFate(StrEnum):
-    """Whether a run keeps its checkpoint after a crash, or, with the option `--delete-checkpoint`, does not."""
+    """Whether a run keeps its checkpoint after a crash, or deletes it (the option `--delete-checkpoint`)."""
 
     KEPT = "kept"
     """The checkpoint stays, as it must for exactly-once."""

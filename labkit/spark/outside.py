@@ -24,8 +24,9 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The directory that stands for the job `shop`'s outside world: the price list it reads, and the mails it sends.
-    It is outside of the checkpoint, so that a restart of the job does not undo anything in it.
+    """The directory with the two external systems of the job `shop`: the price list that it reads, the mails it sends.
+
+    It is outside of the checkpoint, so a restart of the job undoes nothing in it.
     """
 
     folder: Path

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
-    """Register a data source with the session. Call this again before every query that uses it.
+    """Register a data source with the session. Call this again before every query that uses the source.
 
-    If two queries that start at the same time share one registration, they also share a HashMap in Spark that is not
-    thread-safe; if it is damaged, every task fails with an OptionalDataException.
+    Queries that start at the same time with one registration share a HashMap in Spark that is not thread-safe. If they
+    damage it, every task fails with an OptionalDataException.
     """
     spark.dataSource.register(source)
 

@@ -53,8 +53,10 @@ class Armed:
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """At the planned failpoint and batch, write the evidence file, and then, depending on `then`, wait to be
-        killed or suspend this process (SIGSTOP). At any other failpoint or batch, return at once.
+        """Let the planned crash happen if this is its failpoint and batch; otherwise return at once.
+
+        At the crash, this process writes the evidence file; then, depending on `then`, it waits to be killed, or
+        suspends itself (SIGSTOP).
         """
         if point is not self.crash.point or batch != self.crash.batch:
             return
@@ -78,14 +80,12 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the path of the file that records how a task ended that was suspended at the failpoint (SIGSTOP)
-        and later continued (SIGCONT).
-        """
+        """Return the path of the file that records the end of a task which a crash suspended and somebody continued."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block; if the task is suspended at the failpoint and continued, record how it ends."""
+        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how it then ends."""
         try:
             yield
         except Exception as error:
@@ -123,11 +123,11 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes the tasks of a batch write one after the other, in the order of their partitions; one object per task.
+    """Makes the tasks of a batch write one after the other, in the order of their partitions; each task has its own.
 
-    This makes a crash inside a task repeatable, because it is certain which other tasks have written before. The
-    tasks must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash
-    kills all tasks of the batch.
+    So it is certain which tasks have written before a crash inside a task, and the crash can be repeated. The tasks
+    must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash kills
+    all tasks of the batch, not only those of one executor.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -158,10 +158,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds, or forever if another task reaches the failpoint first.
+        """Wait until the condition holds. If another task reaches the failpoint first, wait forever, to be killed too.
 
-        In the second case this process will be killed. If the crash kills only one executor, wait for the condition
-        alone, because the killed task runs again.
+        If the crash kills only one executor, the other tasks survive and the killed one runs again, so this only waits
+        for the condition.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -191,7 +191,7 @@ class FreeTurn(Turn):
         """Do nothing, because without a planned crash no other task waits for the end of this one."""
 
     def is_last(self) -> bool:
-        """Return False. Without a planned crash nobody calls this."""
+        """Return False, which nobody uses: only a task with a planned crash in the middle of a write asks."""
         return False
 
 
@@ -203,10 +203,10 @@ In a log, readers see records in order, so they see the committed half of a batc
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the object by which a task waits until it may write.
+    """Return the object that makes a task of this batch wait until it may write.
 
-    It is a `FreeTurn`, which never waits, unless this batch has a planned crash for which the tasks must write one
-    after the other.
+    If the planned crash is in this batch, and at a failpoint of `IN_ORDER`, the tasks write one after the other.
+    Otherwise no task waits.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
@@ -214,7 +214,7 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the function that a task calls at its failpoints, where a planned crash then happens.
+    """Return the function that a task calls at each of its failpoints; it makes the planned crash happen there.
 
     A crash in the middle of a write (`MID_WRITE`) happens only in the last task that has rows.
     """
@@ -230,7 +230,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait until the condition holds. Raises `JobFailed` after `patience` seconds; `what` names the reason to wait."""
+    """Wait until the condition holds. Raises `JobFailed` after `patience` seconds, with `what` it waited for."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

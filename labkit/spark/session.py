@@ -59,8 +59,9 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables. The
-    arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
+    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables.
+
+    The arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
     """
     with environment_kept():
         process, spark = _started(master, scratch, partitions, log, profile, apart=True)
@@ -130,9 +131,7 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """Start a session with PySpark's own launcher and settings, to compare its speed with that of the lab's
-    sessions.
-    """
+    """Start a session with PySpark's own launcher and settings, as a baseline for the speed of the lab's sessions."""
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}
     from pyspark.sql import SparkSession

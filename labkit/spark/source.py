@@ -26,8 +26,9 @@ STRIDE = 1_000
 
 
 class LogSource(DataSource):
-    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log. Use:
-    `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
+    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log.
+
+    Usage: `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
     """
 
     @classmethod
@@ -38,18 +39,20 @@ class LogSource(DataSource):
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader for one query. Its options are `path` (of the file), `records_per_batch` and `tasks`, and
-        for a planned crash also `armed` (the crash as JSON) and `commits` (the path of the checkpoint's folder
-        `commits`).
+        """Return the reader for one query.
+
+        Its options are `path` (of the file), `records_per_batch` and `tasks`. A planned crash also needs `armed` (the
+        crash as JSON) and `commits` (the path of the checkpoint's folder `commits`).
         """
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """The lines `start` to `end` - 1 of the file, which one task reads. Byte positions are known only for every
-    `STRIDE`th line: the task seeks to `position`, where the last of these lines at or before `start` begins, and
-    skips the lines before `start`.
+    """The lines `start` to `end` - 1 of the file, which one task reads.
+
+    The reader knows the byte positions only of every `STRIDE`th line. So the task seeks to `position`, where the last
+    such line at or before `start` begins, and skips the lines before `start`.
     """
 
     start: int
@@ -138,8 +141,9 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TextSource(DataSource):
-    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log. Use:
-    `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
+    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log.
+
+    Usage: `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
     """
 
     @classmethod
@@ -150,7 +154,7 @@ class TextSource(DataSource):
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader for one query; `tasks` is an option in addition to those of `LogSource`."""
+        """Return the reader for one query. Its options are those of `LogSource`."""
         return TextReader(dict(self.options))
 
 

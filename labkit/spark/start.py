@@ -119,8 +119,10 @@ class LabQuery:
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """After the query's end, commit all finished batches and release the checkpoint's lock. Without this call
-        the last batch might stay uncommitted until the next start. The lock is released even if the commit fails.
+        """Commit all finished batches and release the checkpoint's lock; call it after the query's end.
+
+        Without this call the last batch might stay uncommitted until the next start. The lock is released even if the
+        commit fails.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -131,8 +133,9 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock. Raises
-        `JobFailed` with the query's error; the lock is released in this case as well.
+        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock.
+
+        Raises `JobFailed` with the query's error; the lock is released in this case as well.
         """
         try:
             self.query.awaitTermination()
@@ -159,8 +162,9 @@ class LabQuery:
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _abort_superseded(self, batch: int) -> None:
-        """Abort the transactions of task attempts that another attempt has superseded. This is repeated at the end
-        of the query, because such an attempt may have ended only after the last commit.
+        """Abort the transactions of task attempts that another attempt of the same task has replaced.
+
+        The commit of a batch does the same; but such an attempt may still have been running at the last commit.
         """
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
@@ -222,9 +226,9 @@ def launch(
 ) -> LabQuery:
     """Start a streaming query that writes `frame` with the checkpoint's sink; call `opened.recover` before.
 
-    The query ends when it has processed all available data; with `every` it runs until it is stopped, and looks for
-    new data each `every` seconds (0: continuously). Append mode uses the Data Source API, and any other mode
-    foreachBatch, because a Python Data Source supports append mode only.
+    The query ends when it has processed all available data; with `every` it runs until somebody stops it, and plans a
+    batch each `every` seconds (0: as soon as the last one is done). In append mode it writes through Spark's Data
+    Source API, and in any other mode through foreachBatch, because a Python Data Source supports append mode only.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -260,14 +264,13 @@ def start(
     order: str | None = None,
     output_mode: str = "append",
 ) -> LabQuery:
-    """Recover from earlier drivers of a checkpoint, then start a streaming query that writes `frame` with a lab
-    sink.
+    """Start a streaming query that writes `frame` with a sink of the lab, after recovery from earlier drivers.
 
-    Recovery commits or aborts what an earlier driver left unfinished. `frame` has the columns offset (long, the
-    identity of the input record), key (string) and value (long). `order` is `engine` (the sink commits before Spark
-    writes `commits/N`) or `decision` (after it); None is the sink's default. Raises `InvalidInput` for a checkpoint
-    that is in use or belongs to another query, and for a sink, order or store that does not exist or does not fit
-    the others.
+    Recovery commits or aborts the transactions that an earlier driver left unfinished. `frame` has the columns offset
+    (long, the identity of the input record), key (string) and value (long). `order` is `engine` (the sink commits
+    before Spark writes `commits/N`) or `decision` (after it); None is the sink's default. Raises `InvalidInput` for a
+    checkpoint that is in use or belongs to another query, and for a sink, order or store that does not exist or does
+    not fit the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(

@@ -15,8 +15,9 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures how many seconds one batch spends in each phase, such as write and commit. `log` is the lab's
-    directory in the checkpoint, with the file for the results.
+    """Measures how many seconds one batch spends in each phase, such as write and commit.
+
+    `log` is the lab's directory in the checkpoint, with the file for the results.
     """
 
     def __init__(self, log: Path, batch: int) -> None:
@@ -31,7 +32,7 @@ class Stopwatch:
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Subtract seconds from the phase `out_of` and add them to the phase `to`."""
+        """Count `seconds` that were measured in the phase `out_of` as time of the phase `to` instead."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
@@ -43,7 +44,7 @@ class Stopwatch:
 
 
 def ask(log: Path) -> None:
-    """Create the file of results, to which the sinks of this checkpoint then append the times of their batches."""
+    """Make the sinks of this checkpoint record the times of their batches, by creating the file of results."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 

@@ -83,7 +83,7 @@ def test_a_checkpoint_that_the_lab_did_not_start_is_refused(tmp_path: Path):
 def test_a_damaged_identity_is_refused_by_its_file(tmp_path: Path):
     (tmp_path / "labkit").mkdir()
     (tmp_path / "labkit" / "query.json").write_text("{")
-    with pytest.raises(InvalidInput, match=r"query\.json: damaged"):
+    with pytest.raises(InvalidInput, match=r"query\.json: .*damaged"):
         enter(Checkpoint(tmp_path), MINE)
 
 

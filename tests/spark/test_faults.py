@@ -83,10 +83,16 @@ class Fault:
 
 FAULTS = {
     "no fault": Fault(TWO_PHASE, nothing, "exactly-once"),
-    "offsets": Fault(TWO_PHASE, overwrite("checkpoint/offsets/1", "v1\n{"), "checkpoint/offsets/1: damaged ("),
-    "an empty offsets": Fault(APPEND, overwrite("checkpoint/offsets/1", ""), "checkpoint/offsets/1: damaged ("),
-    "commits": Fault(TWO_PHASE, overwrite("checkpoint/commits/0", "\0\0\0"), "checkpoint/commits/0: damaged ("),
-    "identity": Fault(TWO_PHASE, overwrite("checkpoint/labkit/query.json", "{"), "query.json: damaged ("),
+    "offsets": Fault(
+        TWO_PHASE, overwrite("checkpoint/offsets/1", "v1\n{"), "checkpoint/offsets/1: this file is damaged"
+    ),
+    "an empty offsets": Fault(
+        APPEND, overwrite("checkpoint/offsets/1", ""), "checkpoint/offsets/1: this file is damaged"
+    ),
+    "commits": Fault(
+        TWO_PHASE, overwrite("checkpoint/commits/0", "\0\0\0"), "checkpoint/commits/0: this file is damaged"
+    ),
+    "identity": Fault(TWO_PHASE, overwrite("checkpoint/labkit/query.json", "{"), "query.json: this file is damaged"),
     "a decided handle file": Fault(
         plan(sink="two_phase", records_per_batch=1, crashes=["engine.after_commit_log@1"]),
         overwrite("checkpoint/labkit/handles/1.json", "[{}]"),

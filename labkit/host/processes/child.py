@@ -102,7 +102,7 @@ class SupervisedDriver:
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver when nobody needs it. Any thread may call this, also repeatedly."""
+        """Make the supervisor kill the Spark driver, which nobody needs now. Any thread may call this, repeatedly."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()

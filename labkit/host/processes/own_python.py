@@ -24,8 +24,8 @@ def own_python(*words: str) -> list[str]:
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry.
 
-    For such an entry Python imports modules from the working folder, which may be a learner's submission. A
-    `sitecustomize.py` there has run before this check, as Python starts; the error prevents all later imports.
+    For such an entry Python imports modules from the working folder, which may be a learner's submission. Python has
+    already run a `sitecustomize.py` in that folder when it started; the error prevents all later imports.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

@@ -129,7 +129,7 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Remember a driver's Spark application; kill the executor of a task that has reached its failpoint."""
+        """Note which Spark application the driver runs; kill the executor of a task that has reached its failpoint."""
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):

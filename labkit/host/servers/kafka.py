@@ -208,9 +208,10 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return (JVM options, path): the options make the JVM load its class-data archive (AppCDS) or write one.
+        """Return (JVM options, path): the options make the JVM load its class-data archive (AppCDS), or write one.
 
-        `path` is the archive to write; empty if none is written, as by a tethered broker, which is killed first.
+        `path` is the archive that the JVM will write when it stops; empty if it writes none. A tethered broker never
+        writes one, because it is killed.
         """
         if not fast_start().archive:
             return [], ""

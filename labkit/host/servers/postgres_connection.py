@@ -221,7 +221,10 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Name, for an error, transactions that may hold a lock; prepared ones first, as they never end by themselves."""
+    """Return the end of an error message about a lock: which transactions may hold it, and what to do.
+
+    Prepared transactions count first, because they never end by themselves.
+    """
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

@@ -34,7 +34,7 @@ class Attributed(NamedTuple):
 
 
 def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
-    """Return the file that a stopped system call names by path. Raises `WillFail` if there is no such file.
+    """Return the file that an intercepted system call names by path. Raises `WillFail` if there is no such file.
 
     `place` is the address of the path in memory, `folder` the descriptor to which a relative path refers, and
     `flags` the call's AT_* flags.
@@ -50,7 +50,7 @@ def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
 
 
 def opened(tracee: Tracee, descriptor: int) -> Attributed:
-    """Return the file that a descriptor of the stopped thread has open. Raises `WillFail` if it has no name."""
+    """Return the file that the thread has open as `descriptor`. Raises `WillFail` if the file has no name."""
     if signed(descriptor) == HERE:
         path = tracee.absolute(HERE, ".")
         return _attributed(os.path.realpath(path), path, follows=True)
@@ -71,7 +71,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return what a stopped `utimensat` would change: the times of a file.
+    """Return the effect of an intercepted `utimensat`, which sets the times of a file.
 
     The file's path is at the address `place`; if `place` is 0, the descriptor `folder` has the file open.
     """
@@ -84,7 +84,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return what a stopped `chown` would change: the owner, or the set-id bits (cleared); None if nothing."""
+    """Return the effect of an intercepted `chown`: it changes the owner or clears the set-id bits. None if neither."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -92,12 +92,12 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the change of a file's flags that a stopped `ioctl` (FS_IOC_SETFLAGS, as by `chattr`) would make."""
+    """Return the effect of an intercepted `ioctl` that sets a file's flags (FS_IOC_SETFLAGS), as `chattr` does."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return what a stopped `setxattr` would change; None if nothing.
+    """Return the effect of an intercepted `setxattr`; None if it would change nothing.
 
     `of` are the call's arguments after the file: the addresses of the attribute's name and value, the value's size, and
     flags.
@@ -111,7 +111,10 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Return what a stopped `setxattrat`, with its struct of value, size and flags, would change; None if nothing."""
+    """Return the effect of an intercepted `setxattrat`, whose arguments `of` include a struct of value, size and flags.
+
+    Return None if it would change nothing.
+    """
     value = _VALUE.unpack(tracee.exactly(of[4], _VALUE.size))
     return set_extended(tracee, at(tracee, of[0], of[1], of[2]), (of[3], *value))
 

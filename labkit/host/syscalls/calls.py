@@ -40,7 +40,7 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """One system call of a watched command, stopped by the kernel before it is carried out."""
+    """One system call of a watched command, intercepted before the kernel carries it out."""
 
     number: int
     """The running number of the call in its run, from 1, in the order of arrival."""
@@ -73,7 +73,7 @@ class Call:
 
 
 class Answer(Enum):
-    """The answer of the code that watches a command: let a stopped system call happen, or kill the whole command."""
+    """The answer of the code that watches a command: let an intercepted call happen, or kill the whole command."""
 
     GO_ON = "go on"
     KILL = "kill"
@@ -108,7 +108,10 @@ class WatchedRun:
 
 
 class Watcher(Protocol):
-    """A function like `labkit.host.syscalls.watching.watch`; it may take a command that was started ahead of time."""
+    """The type of functions like `labkit.host.syscalls.watching.watch`, which run a command and decide on its calls.
+
+    Such a function may also use a command that was started ahead of time.
+    """
 
     def __call__(
         self,
@@ -122,7 +125,7 @@ class Watcher(Protocol):
         kinds: frozenset[CallKind] = ...,
         contents: bool = ...,
     ) -> WatchedRun:
-        """Run the command, and call `decide` before each of its calls of these kinds."""
+        """Run the command, and call `decide` before each of its system calls of these kinds."""
 
 
 Arguments = tuple[int, ...]
@@ -132,7 +135,7 @@ HERE = -100
 
 
 class CallEffect(NamedTuple):
-    """What a stopped system call would do if the kernel carried it out, such as which bytes it would write where."""
+    """The effect that an intercepted system call would have, such as the bytes that it would write, and the file."""
 
     kind: CallKind
     path: str = ""

@@ -38,10 +38,10 @@ class Source(NamedTuple):
 
 
 class Contents:
-    """Works out what a system call that the kernel has stopped would write, sync, copy or send."""
+    """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin without known sockets. Writes to `output` are no effects; with `wanted`, others include their bytes."""
+        """Begin for a new command. Its writes to `output` do not count; with `wanted`, others include their bytes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -88,7 +88,10 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a stopped `sendfile` or similar call, which copies up to `most` bytes in the kernel."""
+        """Return the effect of an intercepted `sendfile` or similar call, which copies at most `most` bytes.
+
+        Raises `WillFail` if the target appends, because the kernel then refuses the call.
+        """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -184,7 +187,7 @@ def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the file system can share blocks between files (reflink); if not, a call for that fails."""
+    """Return whether the file system of `path` can share blocks between files (reflink)."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING

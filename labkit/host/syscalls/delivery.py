@@ -69,9 +69,9 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into a stopped system call, and return the evidence that the fault happened.
+    """Inject a fault, such as EIO, into an intercepted system call, and return the evidence that the fault happened.
 
-    If the injection fails, the call happens, and the result says why.
+    If the fault cannot be injected, the call happens as usual, and the result says why.
     """
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
@@ -89,7 +89,7 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
 
 
 def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Kill the process whose system call the kernel holds, so that the call never happens, and return the evidence."""
+    """Kill the process whose system call is intercepted, so that the call never happens, and return the evidence."""
     fault = Fault.ONE_PROCESS
     os.kill(call.process, signal.SIGKILL)
     if _is_gone(listener, held, _DEATH_SECONDS):
@@ -98,7 +98,10 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to the command's process group, let the stopped call happen, and return evidence of the signal."""
+    """Send SIGTERM to the command's process group, then let the intercepted call happen unless its process has died.
+
+    Return the evidence that the signal was sent.
+    """
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:
@@ -110,7 +113,7 @@ def terminate(listener: Listener, held: Notification, call: Call, group: int) ->
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
-    """Wait up to `seconds` for the death of the process whose call is stopped; return whether it died."""
+    """Wait up to `seconds` for the death of the process whose call is intercepted; return whether it died."""
     end = time.monotonic() + seconds
     while listener.alive(held):
         if time.monotonic() > end:
@@ -130,10 +133,10 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 
 
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
-    """Send the message of a stopped system call, and cut the connection when the server's answer arrives.
+    """Send the message of an intercepted system call, and cut the connection when the server's answer arrives.
 
-    The process never reads the answer. Return the number of bytes sent, and a reason: empty if the answer was lost
-    as intended, otherwise why it was not.
+    So the process never reads the answer. Return the number of bytes sent, and a text: empty if the answer was lost as
+    intended, otherwise the reason why not.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
@@ -181,7 +184,10 @@ def _drain(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
-    """Yield a duplicate of the descriptor to which a stopped system call writes. Raises `OSError` if impossible."""
+    """Yield a copy, in this process, of the descriptor to which an intercepted system call writes.
+
+    Raises `OSError` if the kernel refuses the copy, or if it would belong to another file.
+    """
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)
     try:
@@ -201,7 +207,10 @@ def _duplicate(held: Notification, call: Call) -> Iterator[int]:
 
 
 def _content(held: Notification) -> bytes:
-    """Return the bytes that a stopped system call would write or send. Raises `OSError`, `Unreadable` or `WillFail`."""
+    """Return the bytes that an intercepted system call would write or send.
+
+    Raises `OSError`, `Unreadable` or `WillFail` if they cannot be read.
+    """
     tracee, of = Tracee(held.thread), held.arguments
     pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
     if held.name in ("writev", "pwritev", "pwritev2"):

@@ -38,7 +38,7 @@ class TimedFault(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """The evidence that a fault was injected: into which system call, and what the call returned."""
+    """The evidence that a fault was injected: the system call that suffered it, and the value that it returned."""
 
     fault: Fault
     call: int

@@ -34,7 +34,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF; it skips `holds` instructions if its condition is true, otherwise `fails`."""
+    """One instruction of classic BPF. It skips the next `holds` instructions if its condition is true, else `fails`."""
 
     code: int
     holds: int
@@ -49,7 +49,7 @@ class Program(ctypes.Structure):
 
 
 class Notification(NamedTuple):
-    """A system call that the kernel has stopped, in the form in which it reports the call (`struct seccomp_notif`)."""
+    """A system call that the kernel has intercepted, as it reports the call (`struct seccomp_notif`)."""
 
     cookie: int
     thread: int
@@ -58,7 +58,10 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return a seccomp filter that applies `action` to `questions` and all 32-bit calls, and allows all others."""
+    """Return a seccomp filter that applies `action` to the calls in `questions` and to every 32-bit call.
+
+    The filter allows all other calls.
+    """
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -89,7 +92,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 
 
 def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
-    """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped system calls.
+    """Install a seccomp filter on this thread; return the descriptor on which the kernel reports intercepted calls.
 
     Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
     """
@@ -113,7 +116,7 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
 
 
 def offered(machine: Architecture) -> int:
-    """Return 0 if the kernel can stop and report system calls (SECCOMP_RET_USER_NOTIF), otherwise its errno."""
+    """Return 0 if the kernel can intercept system calls (SECCOMP_RET_USER_NOTIF), otherwise its errno."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
     number = machine.numbers["seccomp"]
@@ -122,7 +125,7 @@ def offered(machine: Architecture) -> int:
 
 
 class Listener:
-    """Receives the system calls that a seccomp filter stops, and lets them happen or return a value."""
+    """Receives the system calls that a seccomp filter intercepts, and lets each happen or return a chosen value."""
 
     def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
@@ -132,7 +135,7 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next system call that the kernel has stopped; None if its thread died.
+        """Return the next system call that the kernel has intercepted; None if its thread died.
 
         This method blocks until there is one, so the caller polls the descriptor first.
         """
@@ -145,15 +148,15 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the call; if not, memory just read may belong to another thread."""
+        """Return whether the kernel still holds the call. If not, bytes just read may be of another thread's memory."""
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the stopped call happen. Return False if a signal interrupted it, so that it may be reported again."""
+        """Let the intercepted call happen. Return False if a signal interrupted it; it may then be reported again."""
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make a stopped call return this value (negative: an errno) without happening.
+        """Make an intercepted call return this value (negative: an errno) without happening.
 
         Return False if a signal interrupted the call.
         """

@@ -37,7 +37,7 @@ class Unreadable(Exception):
 
 
 class WillFail(Exception):
-    """Raised if a stopped call can have no effect: thread dead, descriptor closed, path missing or address invalid."""
+    """Raised if an intercepted call would fail anyway, for example because a descriptor is closed or a path missing."""
 
 
 class Opened(NamedTuple):
@@ -69,7 +69,7 @@ class Cursor(NamedTuple):
 
 
 class Tracee:
-    """A thread that the kernel has stopped in a system call; reads its memory and open files."""
+    """A thread whose system call is intercepted; the methods read the thread's memory and its open files."""
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -103,7 +103,7 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return `size` bytes of the thread's memory. Raises the errors of `memory`, and `WillFail` for fewer."""
+        """Return exactly `size` bytes of the thread's memory. Raises the errors of `memory`; `WillFail` for fewer."""
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
@@ -114,7 +114,10 @@ class Tracee:
         return int.from_bytes(self.exactly(address, 8), "little")
 
     def text(self, address: int) -> str:
-        """Return the C string at this address. Raises `Unreadable` if forbidden, or `WillFail` if nothing is there."""
+        """Return the C string at this address of the thread's memory.
+
+        Raises `Unreadable` if reading is forbidden, and `WillFail` if nothing is there.
+        """
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -142,7 +145,10 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the file or other object of a descriptor. Raises `WillFail` if closed, `Unreadable` if forbidden."""
+        """Return the file or other object to which a descriptor of the thread refers.
+
+        Raises `WillFail` if the descriptor is closed, and `Unreadable` if reading is forbidden.
+        """
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -155,7 +161,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return a descriptor's position and flags. Raises `WillFail` if closed, or `Unreadable` if forbidden."""
+        """Return the position and the flags of a descriptor of the thread. Raises the errors of `opened`."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -166,16 +172,16 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return, as an absolute path, the path that is at `address` in memory. Raises the errors of `text`.
+        """Return the path at `address` of the thread's memory, made absolute. Raises the errors of `text`.
 
-        A relative path refers to the folder that the descriptor `folder` has open.
+        If it is relative, it refers to the folder that the thread has open as descriptor `folder`.
         """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
         """Return the absolute path for `name`, which may be relative to the folder with the descriptor `folder`.
 
-        All symbolic links in it are resolved, except for one that is its last component.
+        Symbolic links are resolved, except in the last component.
         """
         if not name:
             return self.opened(folder).path
@@ -187,7 +193,7 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace a path of a process's own, such as `/proc/self`, by that of the traced process below `/proc/PID`."""
+        """Replace a path such as `/proc/self`, which differs in every process, by that of the traced process."""
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

@@ -163,7 +163,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen, or kill the command after its grace period for SIGTERM, once that time is over."""
+        """Let a delayed call happen if its time is over; kill the command if its grace period after SIGTERM is over."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -174,7 +174,7 @@ class Watch:
             self._kill()
 
     def _answer(self) -> Call | None:
-        """Receive and answer one stopped call. Return it, without an answer, if `decide` says KILL; otherwise None."""
+        """Receive one intercepted call and answer it. If `decide` says KILL, return it unanswered; otherwise None."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -206,7 +206,10 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the stopped call if its effect is of a watched kind, else None; count what labkit cannot follow."""
+        """Return the intercepted call if its effect is of a watched kind, else None.
+
+        Count the actions whose effects labkit cannot follow.
+        """
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)

@@ -32,9 +32,7 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The settings of one query's sink. Every Python process of the query opens the sink with them, for a task as
-    well as for the commit.
-    """
+    """The settings with which every Python process of a query, in a task or at the commit, opens the query's sink."""
 
     strategy: Strategy
     order: Order
@@ -50,8 +48,9 @@ class SinkOptions:
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
         """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
-        `reach` is a function that is called at each failpoint, a place where a crash can be planned; by default it is
-        `armed.reach`, or does nothing if no crash is planned.
+
+        The object calls `reach` at each failpoint, a place where a crash can be planned. By default this function
+        makes the planned crash happen, if there is one.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -66,10 +65,10 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task, which does nothing if no crash is planned.
+        """Return a context manager for the code of one task, for crashes that suspend the task instead of killing it.
 
-        If the crash suspends the task (SIGSTOP) and somebody continues it (SIGCONT), the context manager records how
-        the task then ends.
+        If somebody continues the suspended task (SIGCONT), the context manager records how the task then ends.
+        Otherwise it does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
@@ -156,6 +155,8 @@ class StrategyWriter(DataSourceStreamWriter):
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing, because Spark may call this after a commit that was only partly done, and while tasks still
-        write. Recovery at the next start of the query commits or aborts the batch's transactions.
+        """Do nothing: recovery, at the next start of the query, commits or aborts the batch's transactions.
+
+        An abort here would be wrong, because Spark may call this method after it has committed some transactions of
+        the batch, and while tasks still write.
         """

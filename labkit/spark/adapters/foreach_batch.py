@@ -64,7 +64,7 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows `parts[number]`, and return the vote with which they can be committed.
+        """Write and pre-commit the rows `parts[number]`, and return their vote, which the commit needs.
 
         Returns None if there is nothing to commit. A crash planned in the middle of a write happens in the last part.
         """
