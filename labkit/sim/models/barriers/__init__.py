@@ -18,8 +18,8 @@ _REQUESTED = ("trigger", "copy")
 def play(model: Barriers, script: str) -> Replay:
     """Start the simulator, take a script's steps (action names separated by spaces), and continue to the job's end.
 
-    The step `settle` stands for all steps until no state is left to store, no checkpoint to complete or announce,
-    and no item to read. Raises `InvalidAction` for a step that is not enabled.
+    The step `settle` stands for many steps: all that are possible until nothing is left to read, no state to store, and
+    no checkpoint to complete or announce. Raises `InvalidAction` for a step that is not enabled.
     """
     walk = Replay(model)
     for step in script.split():
@@ -40,7 +40,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run, each under its name: cost of checkpoints, the latest complete one, word counts."""
+    """Return results about a run by name: the cost of its checkpoints, the latest complete one, and word counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

@@ -38,9 +38,10 @@ from labkit.sim.wording import listed, to_come
 
 
 class Channel(NamedTuple):
-    """What a checkpoint says about one channel between two tasks: which records are sent, received and in flight.
+    """The records of one channel between two tasks according to a checkpoint: sent, received, and in flight.
 
-    Each of the three is a multiset in one number, whose octal digit r is how often it contains record r.
+    Each of the three is a multiset of records, encoded as one number: its octal digit r says how often it contains
+    record r.
     """
 
     sender: str
@@ -62,7 +63,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield every channel with its records in a checkpoint. A missing task state counts as empty."""
+        """Yield for every channel its records according to a checkpoint. A missing task state counts as empty."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -74,7 +75,7 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a task whose offset or state a checkpoint lacks; empty if it lacks none."""
+        """Return a sentence that names a task whose offset or state is missing in a checkpoint; empty if none is."""
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -82,8 +83,9 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record that a checkpoint contains as received but not as sent, or an empty
-        text.
+        """Return a sentence that names a record which a checkpoint contains as received but not as sent.
+
+        The sentence is empty if there is no such record.
         """
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
@@ -95,9 +97,10 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record that was lost or doubled on a channel; empty if there is none.
+        """Return a sentence that names a record which a channel has lost or doubled according to a checkpoint.
 
-        How often the record was sent differs from how often it was received or is in flight.
+        Such a record was sent more or less often than it was received or is in flight. The sentence is empty if there
+        is none.
         """
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
@@ -111,9 +114,9 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record that a task has counted the wrong number of times; empty if none.
+        """Return a sentence that names a record which a task has counted the wrong number of times; empty if none.
 
-        In a correct checkpoint, a task has counted once each record that is meant for it and lies before the
+        In a correct checkpoint, a task has counted exactly once each record that is meant for it and lies before the
         checkpoint's source offsets, and no other record.
         """
         for count in range(self.settings.counts):
@@ -137,7 +140,7 @@ def _often(count: int) -> str:
 
 
 class Cost(NamedTuple):
-    """What checkpoints cost in a run: records delayed or stored, and steps for which tasks had to wait."""
+    """The cost of checkpoints in a run: records that were delayed or stored, and steps in which tasks had to wait."""
 
     held: int
     """The number of records that had to wait in a blocked channel."""
@@ -150,7 +153,7 @@ class Cost(NamedTuple):
 
 
 def cost(settings: Settings, states: Sequence[State]) -> Cost:
-    """Return what checkpoints cost in a run with these states."""
+    """Compute the cost of checkpoints in a run from all its states."""
     held = waited = stood = 0
     before: dict[int, int] = {}
     stored: dict[int, int] = {}
@@ -310,10 +313,9 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return the properties that a search checks.
+    """Return the properties that a search checks; `text` describes a state in one line.
 
-    They are about checkpoints, barriers, events that must be possible, and the output at the job's end. `text`
-    describes a state in one line.
+    They say that checkpoints, barriers and the final output are correct, and that certain events are possible.
     """
     return (
         *_of_checkpoints(settings),
@@ -332,7 +334,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
 
     def is_suspect(state: State) -> bool:
-        """Return whether a state needs the full check of its checkpoints; this cheap test is false for most states."""
+        """Return whether a state needs the full check of its checkpoints; for most states this cheap test is false."""
         completed = state[0].completed
         return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 

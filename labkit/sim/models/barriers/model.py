@@ -54,7 +54,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Tasks(RuleModel[State]):
-    """The part of the simulator with the steps of tasks: read, count, send records and barriers, copy their state."""
+    """The part of the simulator that contains the steps of tasks: read, count, send on, and copy their state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -139,9 +139,9 @@ class Tasks(RuleModel[State]):
         return self._report(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
-        """Return the state after a source has sent the end of its input.
+        """Return the state after a source has sent a mark for the end of its input.
 
-        Tasks treat it as if every later barrier had also arrived.
+        Tasks treat the mark as if every later barrier had also arrived.
         """
         coordinator, sources, operators, visible, prepared, faults = state
         operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
@@ -152,7 +152,10 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """Return the state after a task has taken the next record, barrier or end from a channel and has sent it on."""
+        """Return the state after a task has taken the next item from a channel and has sent its effect on.
+
+        The item is a record, a barrier, or the end of the input.
+        """
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
         after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
@@ -238,7 +241,7 @@ class Barriers(Tasks):
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. A task's step also counts down the pause before the next checkpoint."""
+        """Return the state after an action. A task's step also shortens the pause before the next checkpoint."""
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -325,7 +328,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values that fill in an action's sentence: a channel's sender and receiver, or the task."""
+        """Return the values for the placeholders in an action's sentence: a channel's two ends, or a task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

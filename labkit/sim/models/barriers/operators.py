@@ -55,7 +55,7 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task's state after a barrier has overtaken all records in a channel, and these records.
+    """Return the task after a barrier has overtaken all records in a channel, and the records that it overtook.
 
     The barrier does not overtake other barriers.
     """
@@ -66,7 +66,10 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether a task must not read a channel: its barrier has arrived there, but not yet on some other one."""
+    """Return whether a task must not read a channel, because it waits for a barrier.
+
+    The checkpoint's barrier has arrived in this channel, but not yet in all other channels of the task.
+    """
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
@@ -98,10 +101,10 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a task after it has copied its state for checkpoint `due`, and the rows that a sink prepares to commit.
+    """Return a task after it has copied its state for checkpoint `due`, and the rows that the sink will commit with it.
 
-    The rows are a multiset, encoded as a number: its octal digit r, from the right and from 0, says how many times
-    record r occurs. A task that is no sink prepares no rows, so the number is 0.
+    The rows are a multiset, encoded as a number: its octal digit r, counted from the right and from 0, says how many
+    times record r occurs. Only the sink prepares rows, so for other tasks the number is 0.
     """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
@@ -125,7 +128,10 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return the new checkpoint `number`. It has the state of each task that has ended; others must send theirs."""
+    """Return the new checkpoint `number`, which still lacks the states of all running tasks.
+
+    It already has the last state of each task that has ended.
+    """
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -161,7 +167,7 @@ def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint
 
 
 def noted(coordinator: Coordinator, number: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator's state after checkpoint `number` has received `part`, the offset or state of a task."""
+    """Return the coordinator after checkpoint `number` has received `part`, which is a task's offset or state."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
@@ -178,9 +184,9 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator's state after a task has contributed everything to a checkpoint.
+    """Return the coordinator after a task has contributed its whole part to a checkpoint.
 
-    With `is_stored`, the contribution is also stored and acknowledged.
+    With `is_stored`, the part is also stored and acknowledged.
     """
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
@@ -191,7 +197,7 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator's state after a task has ended.
+    """Return the coordinator after a task has ended, so that later checkpoints need not wait for it.
 
     Its last state, `part`, counts as acknowledged for all checkpoints with ids above `since`.
     """
@@ -222,16 +228,17 @@ def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coor
 
 
 def stored(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint in the form in which it is stored: without states of tasks that have not acknowledged it."""
+    """Return a checkpoint in its stored form, without the states of tasks that have not acknowledged it."""
     number, taken, acked, offsets, states, flight = checkpoint
     held = [part if acked >> task & 1 else MISSING for task, part in enumerate((*offsets, *states))]
     return Checkpoint(number, taken, acked, tuple(held[: len(offsets)]), tuple(held[len(offsets) :]), flight)
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint taken without barriers, of all task states at one moment.
+    """Return a checkpoint that copies all task states at one moment, without barriers.
 
-    Its offset for each source is the position after the last row of that source that the sink has.
+    Its offset for each source is the position after the last row of that source that the sink has, which is wrong on
+    purpose.
     """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [

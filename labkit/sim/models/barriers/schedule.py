@@ -118,7 +118,7 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the latest complete checkpoint to announce to the sink, which then commits; 0 for none."""
+        """Return the id of the latest complete checkpoint that the sink must hear of, so that it commits; 0 if none."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))

@@ -28,7 +28,7 @@ DIGIT = 3
 
 
 def once(record: int) -> int:
-    """Return the multiset that contains this record once: a number with one octal digit per record."""
+    """Return a multiset with only this record, encoded as a number with one octal digit for each record."""
     return 1 << DIGIT * record
 
 
@@ -45,19 +45,19 @@ def records_in(counts: int) -> Iterator[int]:
 
 
 def taking(item: int) -> str:
-    """Return the name of the action by which a task takes this item of a channel: a record, a barrier or the end."""
+    """Return the name of the action with which a task takes this item (record, barrier or end) from a channel."""
     if item < BARRIER:
         return "process"
     return "take_end" if item == ENDED else "take_barrier"
 
 
 def total(queue: bytes) -> int:
-    """Return the multiset of the records in a channel, as a number with one octal digit per record."""
+    """Return all records in a channel as a multiset, encoded as a number with one octal digit for each record."""
     return sum(once(item) for item in queue if item < BARRIER)
 
 
 class Source(NamedTuple):
-    """The state of a task that reads a log: the next offset (`position`) and the last barrier sent (`epoch`)."""
+    """The state of a task that reads a log: the next offset (`position`) and the last barrier it sent (`epoch`)."""
 
     position: Volatile[int] = 0
     epoch: Volatile[int] = 0
@@ -65,11 +65,12 @@ class Source(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """The state of a task that has inputs: one that counts words, or the sink.
+    """The state of a task with inputs, which counts words or is the sink.
 
-    `inputs` are its channels, `at` the newest barrier of each, `done` the newest checkpoint for which the task has
-    copied its state, and `state` the multiset of records that it has counted or written. `sealed` is the sink's `state`
-    at its last copy, so its open transaction contains the records added since.
+    `inputs` are its channels, and `at` has the newest barrier that arrived in each of them. `done` is the newest
+    checkpoint for which the task has copied its state. `state` is the multiset of records that it has counted or
+    written. `sealed` is the value of `state` at the sink's last copy, so its open transaction contains the records
+    added since then.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -86,8 +87,9 @@ MISSING = -1
 class Checkpoint(NamedTuple):
     """One checkpoint: the next offset of each source, the state of each other task, and the records in flight.
 
-    `taken` are the tasks that have copied their state and `acked` those whose copy is stored and acknowledged, one
-    bit for each task. `flight` has the records in each channel; it is empty if checkpoints do not save them.
+    `taken` are the tasks that have copied their state, and `acked` those whose copy is stored and acknowledged; each is
+    a number with one bit for each task. `flight` has the records in each channel; it is empty if checkpoints do not
+    save them.
     """
 
     id: int
@@ -112,7 +114,7 @@ class Coordinator(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """How many more crashes, expired checkpoints and cancellations may happen in a run."""
+    """How many more crashes, expired checkpoints and cancellations of the job may happen in a run."""
 
     crashes: int
     expiries: int
@@ -126,8 +128,9 @@ Prepared = tuple[tuple[int, int], ...]
 class State(NamedTuple):
     """The state of a simulated job and its environment.
 
-    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses it. `visible` are
-    the rows that readers see, `prepared` the transactions to commit, and `faults` what may still go wrong.
+    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses its contents.
+    `visible` are the rows that readers see, `prepared` the transactions that wait for their commit, and `faults` may
+    still happen.
     """
 
     coordinator: Coordinator
@@ -147,7 +150,7 @@ def live(at: bytes) -> bytes:
 
 
 class Mode(Word):
-    """How a task with several inputs treats barriers."""
+    """How a task with several inputs treats the barriers of checkpoints."""
 
     ALIGNED = "aligned"
     """A channel whose barrier has arrived is blocked until the barriers of all channels have arrived."""
@@ -158,7 +161,7 @@ class Mode(Word):
 
 
 class Copying(Word):
-    """When a copy of a task's state is stored and acknowledged."""
+    """When the copy of a task's state is stored and acknowledged: at once or later."""
 
     INSTANT = "instant"
     """The copy is stored in the same step in which the task makes it."""
@@ -169,7 +172,7 @@ class Copying(Word):
 
 
 class OmittedRule(Word):
-    """Which rule of the protocol the simulator leaves out, to show why the rule is needed."""
+    """The rule of the protocol that the simulator leaves out, to show why the protocol needs it."""
 
     NOTHING = "nothing"
     FORGET_TO_BLOCK = "forget_to_block"
@@ -224,7 +227,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """When a task copies its state, and how barriers affect the reading of its inputs."""
+    """The rules by which a task copies its state, and by which barriers stop it from reading an input."""
 
     at_first: bool
     """Whether a task copies its state at the first barrier of a checkpoint."""
@@ -242,7 +245,7 @@ class Rules(NamedTuple):
 class Settings:
     """The parameters of a simulated job, converted to their types, and the layout of the job that follows from them.
 
-    Records are dealt to the sources in turn: record r is at offset r // sources of source r % sources.
+    The sources get the records in turn: record r is at offset r // sources of source r % sources.
     """
 
     rules: Rules
@@ -300,7 +303,7 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return all channels as pairs: index of the receiving task, not counting sources, and index of its input.
+        """Return all channels as pairs: index of the receiving task, sources not counted, and index of its input.
 
         The channels of the sink come last.
         """

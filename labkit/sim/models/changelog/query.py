@@ -61,7 +61,10 @@ READS = ("apply", "delete", "insert")
 
 
 class Total(NamedTuple):
-    """The sum of the counts in the consumer's table after one message was read or lost, and the batch query's sum."""
+    """The sum of the counts in the consumer's table after one message was read or lost, and the right sum.
+
+    The right sum is that of the batch query.
+    """
 
     message: str
     is_lost: bool
@@ -74,9 +77,9 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the consumer's table is wrong: its sum differs from the batch query's.
+        """Return whether the consumer's table is wrong, because its sum differs from the batch query's sum.
 
-        Before the last message of a record the sums may differ in a right table, so there the answer is False.
+        Before the last message of a record, the sums of a right table may differ, too, so the answer is then False.
         """
         return self.is_whole and self.reader_sum != self.records
 
@@ -88,7 +91,10 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total` per message of a run, from its actions and the states before, between and after them."""
+    """Return one `Total` for each message of a run.
+
+    `actions` are the run's actions, and `states` those before, between and after them.
+    """
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0

@@ -40,7 +40,7 @@ class Message(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the consumer's table, with the number of its copies, which is negative if a retraction arrived first."""
+    """A row of the consumer's table with the number of its copies, negative if a retraction came before the row."""
 
     key: str
     value: int
@@ -55,7 +55,7 @@ Table = tuple[Row, ...]
 class Query(NamedTuple):
     """The state of the continuous query: the offset of the next record, and the count of each key.
 
-    Both exist twice: as in memory, and as last saved.
+    It has both twice: in memory, and as last saved for a restart.
     """
 
     saved: Durable[int] = 0
@@ -67,7 +67,7 @@ class Query(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """The state of the process that keeps the table: its position in the log of messages, now and as stored.
+    """The state of the process that keeps the table: its current and its stored position in the log of messages.
 
     After a restart it reads from the stored position.
     """
@@ -92,7 +92,7 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of query and consumer, the messages in flight, the log of arrived messages, and faults still allowed.
+    """The state of query, consumer, messages in flight and log of arrived messages, and the faults that may happen.
 
     `furthest` is the largest offset that the query has reached, even if a crash has set it back.
     """
@@ -205,7 +205,8 @@ def settings(values: Values) -> Settings:
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
     """Return the table after the consumer has applied a message.
 
-    With `owes`, a retraction of a missing row is remembered and cancels the row when it arrives; else it is ignored.
+    With `owes`, the table remembers a retraction of a missing row, which cancels the row when it arrives; otherwise
+    such a retraction is ignored.
     """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:

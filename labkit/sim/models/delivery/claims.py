@@ -32,13 +32,13 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """Judges the records that have come out of the last process of the chain: lost, duplicated, or out of order."""
+    """Judges the records that left the last process of the chain: lost, duplicated, or out of order."""
 
     def __init__(self, records: int) -> None:
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the records that an outside reader has seen come out of the chain, in order.
+        """Return the records that have left the chain, in order, as an outside reader sees them.
 
         The last entry says that the reader then reads them all again. This simulator has no batches, so every row has
         batch 0. A row's incarnation is 1 plus the number of crashes before it.
@@ -63,9 +63,9 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the property that the output never violates `name`, for example no_duplicate.
+    """Return the property that the output never violates the judge's property `name`, for example no_duplicate.
 
-    A loss can be known only at the end, so `no_loss` is checked only in states where nothing is left to do.
+    A loss can be known only at the end, so `no_loss` is checked only in states in which nothing is left to do.
     """
 
     def because(state: State) -> str:
@@ -131,7 +131,7 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return how often each process after the source worked on each record: per process one count per record."""
+    """Return how often each process after the source handled each record: per process, a count for each record."""
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
@@ -142,13 +142,13 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 
 
 def waited(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of states in which it keeps a record that it might have to send again."""
+    """Return for each process the number of states in which it keeps a record that it may have to send again."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return the sentence for an action whose effect depends on the settings; empty if its usual sentence is right."""
+    """Return the sentence for an action if the settings change its effect; empty if the usual sentence fits."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"

@@ -40,7 +40,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state after one fault of this kind, so that one fewer of them may still happen."""
+    """Return the state after one fault of this kind; one fewer of them may happen in the rest of the run."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -51,9 +51,10 @@ def send(state: State, hop: int, message: Message) -> State:
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return the state after the next record on a network link was received, and this record.
+    """Return the state after the receiver of a network link has taken the next record, and that record.
 
-    With `remembers`, the connection stores the id of the record, to recognise duplicates.
+    `hop` is the number of the link. With `remembers`, the connection stores the id of the record, to recognise
+    duplicates.
     """
     forward, back, ids = state.hops[hop]
     message = forward[0]
@@ -62,19 +63,22 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
-    """Return the state after an acknowledgement of the record with the id `name` was sent back over a network link."""
+    """Return the state after an acknowledgement was sent back over the network link `hop`.
+
+    It acknowledges the record with the id `name`.
+    """
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
-    """Return the state after the next acknowledgement on a network link was received, and the record id in it."""
+    """Return the state after the next acknowledgement arrived over the network link `hop`, and the id in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
 
 def cut(state: State, process: int) -> State:
-    """Return the state after both connections of a process were closed, which loses their messages and known ids."""
+    """Return the state after both connections of a process were closed, which loses their messages and stored ids."""
     for hop in (process - 1, process):
         if 0 <= hop < len(state.hops):
             state = _with_hop(state, hop, Hop())
@@ -152,10 +156,11 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record that a process must send because it was lost, and the oldest that may still arrive.
+        """Return two records that a process may send now: the oldest lost one, and the oldest that may still arrive.
 
-        Of the second, a copy or an acknowledgement is in flight, so that a timeout would come too early. The simulator
-        counts that as a fault; a real sender cannot tell the two apart. Each record is None if there is none.
+        The second has a copy or an acknowledgement in flight, so to send it again would be a premature timeout. The
+        simulator counts that as a fault, but a real sender cannot tell the two apart. Each record is None if there is
+        none.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -180,9 +185,9 @@ class Guards(RuleModel[State]):
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """Return the ids of received records that a process may delete from its table, one bit for each.
+        """Return the ids that a process may delete from its table of received records, one bit for each.
 
-        Real systems decide by age; the simulator sees whether a record with the id may still arrive.
+        Real systems decide by age; the simulator checks whether a record with the id may still arrive.
         """
         if not self.settings.collects and self.settings.broken != "collect_early":
             return 0
@@ -256,7 +261,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """Return the state after the receiver has discarded a record whose id it knows.
+        """Return the state after the receiver has discarded a record because it has seen the record's id before.
 
         With retries it acknowledges the record again, because the first acknowledgement may be lost.
         """

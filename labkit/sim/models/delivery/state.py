@@ -8,7 +8,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 
 
 class Stage(Word):
-    """How far a process has got with the record that it has received."""
+    """How far a process has got with the record that it handles now."""
 
     DOWN = "down"
     IDLE = "idle"
@@ -35,7 +35,7 @@ Ids = int
 
 
 class Process(NamedTuple):
-    """The state of one process of the chain: the records to send, the ids that it has seen, and the current record."""
+    """The state of one process of the chain: records to send, ids of received records, and the current record."""
 
     outbox: Durable[tuple[Message, ...]] = ()
     """The records to send to the next process, oldest first. The source, which reads a log, starts with all records."""
@@ -62,7 +62,7 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that came out of the last process, where readers see it, and the number of crashes before that."""
+    """A record that left the last process, so that readers see it; `crashes` is the number of crashes before that."""
 
     record: int
     crashes: int

@@ -13,13 +13,13 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay) -> Judge:
-    """Return the judge that compares the records that the first reader receives with those it should receive."""
+    """Return the judge that compares the records which the first reader receives with those that it should receive."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings)
 
 
 def history(walk: Replay) -> History:
-    """Return the records that the first reader has received in a run."""
+    """Return the records that the first reader has received in a run, as a history for the judge."""
     return judge_of(walk).history(walk.state)
 
 
@@ -29,7 +29,7 @@ def expected(walk: Replay) -> Sequence[Record]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the verdict on the records that the first reader has received in a run."""
+    """Return the results about a run by name: here only the verdict on the records that the first reader received."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

@@ -34,7 +34,7 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the records that a reader should receive, each with its number within its partition, counted from 1.
+    """Return the records that a reader should receive; the value of each is its number in its partition, from 1.
 
     The input comes first, then the records that another producer writes without a transaction.
     """
@@ -67,7 +67,7 @@ class Judge(StateJudge[State]):
         return state.partitions, state.sights[self._reader]
 
     def is_over(self, state: State) -> bool:
-        """Return whether the run is over and every reader has read as far as it may."""
+        """Return whether the run is over and every reader has read all records that it may read."""
         return is_over(state) and all(
             position == end_of(self._settings, which, partition)
             for which, reader in enumerate(state.readers)
@@ -75,9 +75,9 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that this reader has received, and as `hidden` those in the log that it cannot see yet.
+        """Return the records that this reader has received, and as `hidden` the records that it may not read yet.
 
-        At the end the reader reads everything once.
+        The last entry says that the reader then reads the whole log.
         """
         return History(self._events(state), hidden=list(self._hidden(state)))
 
@@ -151,7 +151,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the properties that certain events, such as an early read, can happen at all."""
+    """Yield "sometimes" properties, which say that certain events, such as a read of undecided data, can happen."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -187,9 +187,10 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a commit request that is refused or repeats an earlier one; otherwise empty.
+    """Return the sentence for a request to commit that the coordinator refuses or has already fulfilled.
 
-    `nothing_new` means a repetition; `ends` says whether the job fails because of a refusal.
+    The sentence is empty for other requests. `nothing_new` means that the commit was made before; `ends` says whether
+    the job fails because of a refusal.
     """
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
@@ -200,7 +201,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
 
 
 def refused(action: Action) -> str:
-    """Return the sentence for a write that Kafka refuses."""
+    """Return the sentence for a job's write that Kafka refuses."""
     why = "its producer is fenced, or its transaction is over"
     if action.name == "zombie_write":
         return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."

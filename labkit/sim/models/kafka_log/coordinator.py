@@ -63,7 +63,7 @@ def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
 
 
 def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
-    """Return the coordinator's state after it has logged an entry for the transactional id `name`."""
+    """Return the coordinator after it has logged an entry for the transactional id with the number `name`."""
     log, is_up, marked = coordinator
     log = (*log, *(UNUSED,) * (name - len(log)))
     return Coordinator((*log[:name], entry, *log[name + 1 :]), is_up, marked)
@@ -76,7 +76,7 @@ def is_busy(coordinator: Coordinator, name: int) -> bool:
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator's state after InitProducerId, which first aborts an open transaction and raises the epoch.
+    """Return the coordinator after InitProducerId: it raises the epoch, and aborts a transaction that is open.
 
     The new epoch fences every producer with an older one.
     """
@@ -99,7 +99,7 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
-    """Return the coordinator's state after AddPartitionsToTxn; None if the producer is fenced.
+    """Return the coordinator after AddPartitionsToTxn, or None if it refuses because the producer is fenced.
 
     The first partition opens the transaction and starts its timeout.
     """
@@ -112,10 +112,10 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator's state and its answer after a request to commit (EndTxn).
+    """Return the coordinator after a request to commit (EndTxn), and its answer.
 
-    Any process that knows the transactional id and the epoch may send it, also another one than the producer. The
-    caller has checked that all earlier markers of the transactional id are written.
+    Any process that knows the transactional id and the epoch may send the request, not only the producer. The caller
+    has checked that all earlier markers of the transactional id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -142,7 +142,7 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """Return the coordinator's state after a marker was written; the last marker completes the transaction."""
+    """Return the coordinator after one partition has its marker; the last marker completes the transaction."""
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))
@@ -154,7 +154,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """Return the coordinator's state one tick later: open transactions get older, at most up to `timeout`."""
+    """Return the coordinator one tick later: open transactions get older, but their age is at most `timeout`."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING
@@ -165,9 +165,9 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 
 
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
-    """Return the coordinator's state after a crash, which only its log survives.
+    """Return the coordinator after a crash; only its log survives.
 
-    With `Rules.forgets` the coordinator also loses the decisions to commit whose markers are not all written.
+    If the rule `forgets` is set, it also loses each decision to commit whose markers are not all written.
     """
     if rules.forgets:
         log = tuple(
@@ -188,7 +188,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """Return the records that one poll from the position `start` of a partition returns to the reader `which`."""
+    """Return the records that the reader with the number `which` gets if it polls a partition from `start` on."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -202,7 +202,7 @@ def rows(
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
-    """Return the reader's state after it has polled the partition `where` up to the position `end`."""
+    """Return the reader after it has polled the partition with the number `where` up to the position `end`."""
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)

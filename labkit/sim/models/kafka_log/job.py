@@ -12,7 +12,8 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
     """Return whether the job's producer may initialise the next transactional id.
 
-    The producer must have no transaction, input must be left, and no markers of the id may be missing.
+    The producer must have no transaction, some input must be left, and all markers of earlier transactions with the id
+    must be written.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -40,8 +41,8 @@ def can_write(settings: Settings, job: Job) -> bool:
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Return whether a checkpoint may start.
 
-    There must be something to commit, and no other checkpoint may run. Unless the input has ended, the checkpoint
-    interval must have passed since the last checkpoint started (`since`, in ticks).
+    There must be something to commit, and no other checkpoint may be running. Unless the input has ended, the
+    checkpoint interval must have passed: `since` counts the ticks after the last start of a checkpoint.
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
@@ -49,7 +50,7 @@ def can_trigger(settings: Settings, job: Job, since: int) -> bool:
 
 
 def pre_commit(settings: Settings, job: Job) -> Job:
-    """Return the job's state after a checkpoint barrier: its transaction is flushed and part of the checkpoint."""
+    """Return the job after a checkpoint barrier, which flushes the open transaction and adds it to the checkpoint."""
     number = job.number + 1
     pending, current, due = job.pending, job.current, job.due
     if job.added:
@@ -73,7 +74,7 @@ def pre_commit(settings: Settings, job: Job) -> Job:
 
 
 def complete(job: Job) -> Job:
-    """Return the job's state after its checkpoint is durable: it must now commit all pending transactions."""
+    """Return the job after its checkpoint is durable, so that it must commit all its pending transactions."""
     assert job.triggered is not None
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
@@ -81,13 +82,13 @@ def complete(job: Job) -> Job:
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job's state after it has requested commit number `number` of those due, and waits for the answer."""
+    """Return the job after it has requested one of its decided commits; `number` is its position among them."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
 
 def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Job | None:
-    """Return the job's state after the answer to its commit request; None if the job fails because of it.
+    """Return the job after the answer to its request to commit, or None if the job fails because of a refusal.
 
     A producer with transactions of version 2 learns its new epoch from the answer.
     """
@@ -130,7 +131,7 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 def may_fence(settings: Settings, job: Job) -> bool:
     """Return whether recovery may now initialise transactional ids, which aborts their open transactions.
 
-    Recovery must have committed every decided transaction before.
+    Before that, recovery must commit every transaction whose commit was decided.
     """
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 
@@ -141,14 +142,14 @@ def may_send(settings: Settings, job: Job) -> bool:
 
 
 def recovered(job: Job) -> Job:
-    """Return the job's state, with the phase changed to running if its recovery has nothing left to do."""
+    """Return the job, running instead of recovering if its recovery has nothing left to do."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job
 
 
 def is_finished(settings: Settings, job: Job) -> bool:
-    """Return whether the job may end: all input is written, and every transaction is committed or given up."""
+    """Return whether the job may end, because all input is written and every transaction is committed or given up."""
     if job.phase is not Phase.RUNNING or job.offset < settings.records:
         return False
     return not (job.added or job.pending or job.triggered or job.due)

@@ -44,7 +44,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The part of the simulator with the actions of Kafka: transaction coordinator, partitions and readers."""
+    """The part of the simulator with Kafka's actions: those of transaction coordinator, partitions and readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -248,7 +248,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Return whether time may pass: some timeout or interval is running, and the job has no step that is due now."""
+    """Return whether time may pass: a timeout or an interval is running, and the job has no step that is due now."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -321,10 +321,10 @@ class KafkaLog(Broker):
         return job._replace(offset=job.offset + 1, added=added)
 
     def _written(self, state: State, job: Job) -> State | None:
-        """Return the state after the job has written its next record; None if the write is refused.
+        """Return the state after the job has written its next record; None if Kafka refuses the write.
 
-        A partition accepts a record if the record's transaction is open there; otherwise the coordinator must first
-        add the partition to the transaction.
+        A partition accepts a record if the record's transaction is open there. Otherwise the coordinator must first add
+        the partition to the transaction.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None
@@ -382,12 +382,12 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values that fill in an action's sentence: for a marker, its transactional id and partition."""
+        """Return the values for the placeholders in an action's sentence: a marker's transactional id and partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return the sentence for an action in this state, which says why if a request or a write is refused."""
+        """Return the sentence for an action in this state; for a refused request or write, the sentence says why."""
         if action.name == "deliver":
             handle, _ = state.requests[action.which]
             coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)

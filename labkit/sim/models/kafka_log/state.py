@@ -21,7 +21,7 @@ PLAIN = -1
 
 
 class Slot(NamedTuple):
-    """One position in a partition of the log: a record, or a marker that commits or aborts a transaction."""
+    """One position in a partition: a record, or a marker that commits or aborts a transaction."""
 
     record: int
     name: int
@@ -37,7 +37,7 @@ Partition = tuple[Slot, ...]
 
 
 class Stage(Word):
-    """How far the last transaction of a transactional id has got, named as in Kafka's TransactionState."""
+    """The stage of a transactional id's last transaction, with the names of Kafka's TransactionState."""
 
     EMPTY = "empty"
     ONGOING = "ongoing"
@@ -51,7 +51,7 @@ class Stage(Word):
 class Entry(NamedTuple):
     """The coordinator's last log entry for one transactional id. `partitions` is a set, one bit for each partition.
 
-    `age` is the number of ticks since the first partition was added, at which the timeout started.
+    `age` is the number of ticks since the first partition was added, which started the timeout.
     """
 
     stage: Stage = Stage.EMPTY
@@ -80,7 +80,7 @@ class Handle(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint of the job: the next input record's offset, and the transactions to commit when it is complete."""
+    """A checkpoint of the job: the offset of the next input record, and the transactions that it commits."""
 
     number: int
     offset: int
@@ -88,7 +88,7 @@ class Checkpoint(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A transaction whose commit is decided, and whether the job has requested the commit since its last restart."""
+    """A transaction that the job must commit, and whether it has requested that since its last restart."""
 
     handle: Handle
     is_sent: bool = False
@@ -132,7 +132,7 @@ NOBODY = Job()
 
 
 class Reader(NamedTuple):
-    """The state of a reader of all partitions: its stored positions, from which it restarts, and its current ones."""
+    """The state of a reader of all partitions: the stored positions, for a restart, and the current ones."""
 
     stored: Durable[tuple[int, ...]] = ()
     is_up: Volatile[bool] = False
@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A record that a reader has received: its position, and whether its transaction was then undecided (`early`)."""
+    """A record that a reader has received: its position, and whether its transaction was undecided then (`early`)."""
 
     position: int
     early: bool
@@ -151,14 +151,14 @@ Sight = tuple[tuple[ReadRecord, ...], ...]
 
 
 class Request(NamedTuple):
-    """A request to commit that one incarnation of the job has sent and the coordinator has not yet received."""
+    """A job's request to commit, sent by one incarnation of the job, which has not yet reached the coordinator."""
 
     handle: Handle
     attempt: int
 
 
 class Budget(NamedTuple):
-    """How many more crashes and other events of each kind may happen in a run."""
+    """How many more crashes, and other events of each limited kind, may happen in a run."""
 
     crashes: int = 0
     retries: int = 0
@@ -336,7 +336,7 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with `job` replaced, and with `since`, the ticks since its last checkpoint or crash."""
+    """Return the state with a new `job`, and with `since`, the ticks since the job's last checkpoint or crash."""
     return as_state((job, *state[1:8], since, state.failures))
 
 
@@ -353,7 +353,10 @@ def with_reader(state: State, which: int, reader: Reader) -> State:
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """Return the state with the reader `which` replaced, and with `sight`, the records that it has received so far."""
+    """Return the state after the reader with the number `which` has polled a partition.
+
+    `sight` has all records that the reader has received so far.
+    """
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
     handed = (*sights[:which], sight, *sights[which + 1 :])
@@ -361,7 +364,7 @@ def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
 
 
 def appended(state: State, where: int, slot: Slot) -> State:
-    """Return the state after a record or a marker (`slot`) was appended to the partition `where`."""
+    """Return the state after a record or a marker (`slot`) was appended to the partition with the number `where`."""
     at = state.partitions
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
@@ -369,7 +372,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state after one event of this kind, so that one fewer of them may still happen."""
+    """Return the state after one event of this kind; one fewer of them may happen in the rest of the run."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

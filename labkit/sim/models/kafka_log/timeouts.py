@@ -38,7 +38,10 @@ class Fit(StrEnum):
 
 
 class Examination(NamedTuple):
-    """The result of `examine`: `fit`, the seconds that the transaction timeout must exceed (`needed`), and why."""
+    """The result of `examine`: whether the job is safe (`fit`), and why.
+
+    `needed` is the number of seconds that the transaction timeout must exceed.
+    """
 
     fit: Fit
     needed: float
@@ -48,10 +51,10 @@ class Examination(NamedTuple):
 def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
     """Return the longest time that a transaction can be open, from its first record to its commit.
 
-    All times have the same unit. In the worst case the first record follows a barrier immediately. The next
-    checkpoint starts after `interval`, or when the one before ends if that takes longer. `tolerated` checkpoints
-    expire and leave their transactions to the next one. The last one takes all of `checkpoint_timeout`, and then the
-    job is down for `downtime`.
+    All times have the same unit. In the worst case, the first record comes just after a checkpoint barrier. The next
+    checkpoint starts after `interval`, or when the running checkpoint ends if that takes longer. Then `tolerated`
+    checkpoints expire, and each leaves its transactions to the next one. The last checkpoint takes all of
+    `checkpoint_timeout`, and then the job is down for `downtime`.
     """
     return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 

@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the verdict on the end of a run: which rows are lost or duplicated, and what readers saw in between."""
+    """Return the results about a run by name: here only the verdict, with lost and duplicated rows."""
     return {"verdict": verdict(walk)}
 
 

@@ -38,7 +38,7 @@ _VISIBILITY = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether the run is over: the query has ended, and no driver wrongly declared dead has work left."""
+    """Return whether the run is over: the query has ended, and no replaced driver that is still alive has work left."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
@@ -50,7 +50,10 @@ class Judge(StateJudge[State]):
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader could have seen, with a complete read at each crash and at the end."""
+        """Return the rows that an outside reader could have seen, in order.
+
+        At each crash and at the end, the reader reads the whole store.
+        """
         unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
         hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
         return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
@@ -142,7 +145,7 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence for an action that the engine or the store refuses for the reason `why`."""
+    """Return the sentence for an action that the engine or the store refuses; `why` is the reason."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -151,7 +154,10 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence for a commit that changes nothing because its transaction has ended; else an empty text."""
+    """Return the sentence for a commit that changes nothing, because its transaction has already ended.
+
+    The sentence is empty for any other action.
+    """
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."

@@ -27,12 +27,12 @@ class TaskRefusal(Exception):  # what happened, not whose mistake it was
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    """Return the state after a driver has carried out one task. Raises `TaskRefusal` if the task is refused."""
+    """Return the state after a driver has carried out one task. Raises `TaskRefusal` if engine or store refuse it."""
     return TASKS[task.op].effect(outside, state, driver, task)
 
 
 def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
-    """Return the reason why a task would be refused; an empty string if it would not."""
+    """Return the reason why engine or store would refuse a task; an empty text if they would not."""
     try:
         perform(outside, state, driver, task)
     except TaskRefusal as error:
@@ -50,7 +50,7 @@ def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
-    """Return the index of the transaction with this handle, or -1 if there is none."""
+    """Return the index of the transaction with this name (handle), or -1 if there is none."""
     for number, transaction in enumerate(transactions):
         if transaction.handle == handle:
             return number
@@ -161,7 +161,7 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """One kind of driver step: its effect on a state, and the words that describe it in pictures and sentences."""
+    """One kind of driver step: its effect on a state, and words that describe it in pictures and sentences."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str

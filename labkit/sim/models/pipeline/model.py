@@ -49,7 +49,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Environment(RuleModel[State]):
-    """The part of the simulator with the faults: when each of them is possible, and what it changes."""
+    """The part of the simulator that contains the faults: when each of them is possible, and its effect."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -124,7 +124,10 @@ class Environment(RuleModel[State]):
         return state._replace(query=query._replace(driver=driver))
 
     def _roll_back(self, state: State, _: int) -> State:
-        """Return the state after a person has removed the newest `commits/N` and the plans of all later batches."""
+        """Return the state after a person has set the checkpoint back by one finished batch.
+
+        That deletes the newest `commits/N` and the plans of all later batches.
+        """
         query = state.query
         query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
@@ -292,7 +295,7 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """Return the state after a batch was planned again without records, because its source cannot repeat them."""
+        """Return the state after a batch was planned again without records, which its source cannot repeat."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
@@ -310,7 +313,7 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver's next steps commit every prepared batch whose `commits/N` is durable.
+        """Return the state in which the driver will next commit all batches that are logged as finished (`commits/N`).
 
         The driver does this before it stores the votes of a new batch, because the engine may not have notified it of
         `commits/N`.
@@ -327,12 +330,12 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{word}` in an action's sentence: the word of the input at the action's offset."""
+        """Return the value of `{word}` in an action's sentence, which is the input's word at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return the sentence for an action in this state, which says why if its task is refused."""
+        """Return the sentence for an action in this state; if its task is refused, the sentence says why."""
         driver, tasks = self._work(state, action)
         if not tasks:
             return self.sentence(action)

@@ -23,9 +23,9 @@ Tasks = tuple[Task, ...]
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
-    Each different word has a partition of its own; they are numbered from 1, beginning with the last word in the
-    alphabet. Spark's hash with three partitions does the same for `hello` and `world`, the only words for which runs
-    of the simulator are compared with real ones.
+    Each different word has a partition of its own. Partitions are numbered from 1, beginning with the last word in the
+    alphabet. Spark's hash with three partitions gives the same numbers to `hello` and `world`, which are the only words
+    for which tests compare runs of the simulator with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -36,7 +36,7 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
 
 
 class Writer(NamedTuple):
-    """The query and the driver that write a batch, each given by its number."""
+    """The writer of a batch, given by the numbers of its query (`generation`) and its driver (`incarnation`)."""
 
     generation: int
     incarnation: int
@@ -52,7 +52,10 @@ class Writer(NamedTuple):
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return the steps in which a driver processes a batch, from the first row to `commits/N`, with failpoints."""
+    """Return the steps in which a driver processes a batch, from its first row to `commits/N`.
+
+    Each step lists the failpoints (crash points) that the driver reaches after it.
+    """
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks reach this failpoint after the first row of the last task with rows.
@@ -70,7 +73,7 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the steps by which a driver processes a batch without rows: it only logs the batch as done."""
+    """Return the steps in which a driver processes a batch without rows: it only logs the batch as finished."""
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
@@ -110,10 +113,10 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 
 
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
-    """Return the tasks that commit one batch with these partitions (`parts`) and transactions (`handles`).
+    """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
-    If a kind of write, such as the commit of a transaction, needs several tasks, there is a failpoint in the middle
-    of them. Another one comes before a write-ahead log confirms the batch.
+    If a kind of write, such as the commit of a transaction, needs several steps, there is a failpoint in the middle of
+    them. Another failpoint comes before a write-ahead log confirms the batch.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -146,15 +149,18 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return the batches that have `commits/N` but are not yet committed in the store, each with its transactions.
+    """Return the batches that are finished (`commits/N`) but not yet committed in the store, with their transactions.
 
-    Their votes are still stored.
+    These are the finished batches whose votes are still stored.
     """
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the tasks that commit every decided batch with stored votes, for sinks that commit after `commits/N`."""
+    """Return the steps that commit every finished batch whose votes are still stored.
+
+    They are for sinks that commit after `commits/N`.
+    """
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
@@ -164,7 +170,10 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the task that announces the last `commits/N`, if any, to a sink that has committed before it."""
+    """Return the step that tells the sink of the last `commits/N`, if there is one.
+
+    It is for sinks that commit before `commits/N`.
+    """
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
@@ -176,7 +185,7 @@ def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """Return the tasks of recovery: commit decided batches, and abort all other transactions of the query."""
+    """Return the steps of recovery: commit the finished batches, and abort all other transactions of the query."""
     steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -201,7 +210,7 @@ def _recovery_steps(
 
 
 def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
-    """Return every unfinished transaction of this query, also those of task attempts that no stored vote names."""
+    """Return the names of all unfinished transactions of this query, even of those that no stored vote mentions."""
     return sorted(
         transaction.handle
         for transaction in transactions
@@ -210,7 +219,10 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the tasks that remain if the batch is already written, and the failpoints of the tasks left out."""
+    """Return the steps that remain if the batch is already written, and the failpoints of the steps left out.
+
+    Only failpoints that the driver reaches in spite of that are returned: after pre-commit and after commit.
+    """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
     return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))

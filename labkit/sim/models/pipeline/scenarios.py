@@ -23,7 +23,7 @@ from labkit.sim.walk import Replay
 class Cue(NamedTuple):
     """One entry of a script: the actions to take when a driver first reaches this failpoint in this batch.
 
-    For a failpoint of recovery the batch is ignored.
+    The batch is ignored for a failpoint in a recovery.
     """
 
     point: FailPoint
@@ -42,15 +42,15 @@ def _cue(at: str, *actions: str) -> Cue:
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """Return the script that kills the first driver at the first of these failpoints, the second at the second, etc."""
+    """Return a script that kills the first driver at the first of these failpoints, the second at the second, etc."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
-    """Run a query until nothing is left to do, taking the script's actions at their failpoints, and return the run.
+    """Run a query until nothing is left to do; take each action of the script when its failpoint is reached.
 
-    A driver that was wrongly declared dead resumes when nothing else is left to do. Raises `JobFailed` if a
-    failpoint of the script is never reached.
+    A driver that was wrongly declared dead resumes when nothing else is left to do. Raises `JobFailed` if the run never
+    reaches a failpoint of the script.
     """
     walk, waiting = Replay(model), list(script)
     while going_on := unasked(model, walk.state):
@@ -87,7 +87,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
 
 
 def is_modelled(store: str) -> bool:
-    """Return whether this simulator has the store of this name."""
+    """Return whether the simulator can simulate the store of this name."""
     return store in STORES
 
 
@@ -137,14 +137,14 @@ def history(walk: Replay) -> History:
 
 
 def due(walk: Replay) -> Sequence[Record]:
-    """Return the records that a reader outside of the pipeline should see in the output of a run."""
+    """Return the records that an outside reader should see in the output at the end of a run."""
     return _judge(walk).expected
 
 
 def tells_when_written(walk: Replay) -> bool:
     """Return whether every row that readers cannot see yet is in a transaction of the store.
 
-    Otherwise such a row is in a log or in the driver's memory, and how long it has waited is unknown.
+    If not, a row waits in a log or in the driver's memory, so that it is unknown how long it has waited.
     """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)

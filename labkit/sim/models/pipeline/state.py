@@ -11,7 +11,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Word
 
 
 class Handle(NamedTuple):
-    """The name of a transaction: the numbers of query (`generation`), batch, partition, driver and task attempt."""
+    """The name of a transaction: the numbers of its query (`generation`), batch, partition, driver and task attempt."""
 
     generation: int
     batch: int
@@ -25,7 +25,7 @@ class Handle(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step that a driver must still take; it concerns the offset, partition or batch `which`.
+    """One step that a driver must still take; `which` is the number of the offset, partition or batch it concerns.
 
     `points` are the failpoints that the driver reaches after the step; `handles` and `rows` are the transactions and
     the offsets that the step affects.
@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
 
 class Place(Word):
-    """What a driver process is doing."""
+    """The current activity of a driver process."""
 
     DEAD = "dead"
     RECOVERING = "recovering"
@@ -52,9 +52,9 @@ class Place(Word):
 class Driver(NamedTuple):
     """The memory of one driver process, which a crash loses completely.
 
-    `todo` are the remaining steps of the driver's main thread, `settling` those of the thread that handles
-    notifications. `notice` is the batch of a waiting notification, `batch` the last batch that this driver has
-    planned (-1: none).
+    `todo` are the remaining steps of the driver's main thread, and `settling` those of the thread that handles
+    notifications. `notice` is the batch of a notification that waits for this thread, and `batch` the last batch that
+    this driver has planned; -1 means none.
     """
 
     place: Place = Place.DEAD
@@ -115,8 +115,8 @@ class Transaction(NamedTuple):
 class VisibleRow(NamedTuple):
     """A row that became visible, or (with offset -1) a crash, after which a reader reads the whole store.
 
-    `transaction` is the index of the row's transaction if readers saw the row before that transaction ended,
-    otherwise -1.
+    `transaction` is the index of the row's transaction if readers saw the row before the transaction ended, otherwise
+    -1.
     """
 
     offset: int
@@ -138,10 +138,11 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still allowed.
+    """The state of the query and the store, and the faults that may still happen.
 
-    No crash of a driver changes the store. It is three fields (rows, transactions, markers), because a search stores
-    each different value of a field once, and one field for the whole store would have more values than all three.
+    `zombie` is a driver that was wrongly declared dead. A crash of a driver does not change the store, which is three
+    fields (rows, transactions, markers): a search stores each different value of a field once, and a single field for
+    the whole store would have more values than all three.
     """
 
     query: Query
@@ -168,7 +169,7 @@ class Outside(NamedTuple):
     """Whether a second commit of a transaction is ignored; otherwise it is an error."""
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
-        """Return the marker (query, batch) that a driver writes together with a batch to recognise a repetition."""
+        """Return the marker (query, batch) that a driver writes together with a batch, to recognise the batch later."""
         return (driver.generation if self.marks_query else 0, batch)
 
 
@@ -202,7 +203,7 @@ def stored(
 
 
 class StoreKind(NamedTuple):
-    """What a store can do: upsert by key (`keyed`), and support transactions only by a simulation (`simulated`).
+    """The abilities of a store: `keyed` stores can upsert by key, and `simulated` ones only simulate transactions.
 
     A store that simulates transactions keeps uncommitted rows in a table that readers could read.
     """
@@ -308,9 +309,9 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a batch from `start` ends.
+        """Return the offset at which a batch that starts at `start` ends.
 
-        After the checkpoint was deleted (`generation` is not 0), one batch takes all the rest of the input.
+        After somebody deleted the checkpoint (`generation` is not 0), one batch takes all the rest of the input.
         """
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 

@@ -30,8 +30,8 @@ from labkit.sim.wording import listed, members, to_come
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the properties that a search checks; `ends` lists the channels, and `text` describes a state in one line.
 
-    The properties say that snapshots contain all the money and show states that the bank could reach, that no money is
-    lost, and that snapshots end.
+    They say that snapshots contain all the money and show states that the bank could reach, that no money is lost, and
+    that snapshots end.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)
@@ -67,13 +67,13 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
 
 
 class Sentences:
-    """Explains in a sentence how a state violates a property, with the transfer and the processes concerned."""
+    """Builds the sentences that say how a state violates a property, with the transfer and the processes concerned."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """Return a sentence that says how much money is too much or too little in the completed snapshot, and why."""
+        """Return a sentence that says how much money the completed snapshot has too much or too little, and why."""
         total, expected = money(state.completed), START * len(state.processes)
         word = "appeared" if total > expected else "vanished"
         return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
@@ -154,7 +154,7 @@ def _waits(state: State) -> str:
 
 
 def paused(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of states in which it is paused."""
+    """Return for each process the number of the run's states in which it is paused."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(process.paused for process in life) for life in lives)
 
@@ -165,7 +165,7 @@ def stood_still(states: Sequence[State]) -> int:
 
 
 def moment(states: Sequence[State]) -> int | None:
-    """Return the step after which the bank was in the state that the last completed snapshot shows; None if never."""
+    """Return the step after which the bank was really in the state of the last completed snapshot; None if never."""
     snapshot = states[-1].completed
     return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
 

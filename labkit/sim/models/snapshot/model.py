@@ -114,10 +114,10 @@ class Guards(RuleModel[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Return whether, in the stop-the-world algorithm, processes may copy their accounts.
+        """Return whether processes may copy their accounts now, in the algorithm that stops all processes.
 
-        All must be paused or have copied, and the channels be empty. The simulator reads the channels directly; real
-        processes would need messages to find this out.
+        All processes must be paused or have copied, and all channels must be empty. The simulator looks into the
+        channels; real processes would need messages to find this out.
         """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
@@ -197,7 +197,7 @@ class Bank(Guards):
     def _recorded(self, state: State, which: int, awaited: int) -> State:
         """Return the state after a process has copied its account and sent its markers.
 
-        Both are one step, so that the process sends no transfer in between.
+        Both happen in one step, so that the process sends no transfer in between.
         """
         process = state.processes[which]
         if self.broken == "late_markers":
@@ -249,8 +249,8 @@ class Bank(Guards):
     def _restore(self, state: State, _: int) -> State:
         """Return the state after all processes have loaded the last completed snapshot.
 
-        The snapshot's channels replace the real ones, and a running snapshot is given up. All processes must go back
-        together: a single one would forget transfers that others still have.
+        The contents of the snapshot's channels replace those of the real ones, and a running snapshot is given up. All
+        processes must go back together, because a single one would forget transfers that others still have.
         """
         snapshot = state.completed or beginning(self.count)
         if self.broken == "restore_alone":
@@ -284,7 +284,7 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values that fill in an action's sentence: a channel's two processes, and a transfer's amount."""
+        """Return the values for the placeholders in an action's sentence: a channel's ends, a transfer's amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -66,8 +66,9 @@ class Part(NamedTuple):
 class Process(NamedTuple):
     """The state of one branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    `copy` is the account that the process has recorded for a snapshot, while it waits for markers of the processes
-    in `awaited` (one bit for each); `in_flight` has the transfers that have arrived from these processes since then.
+    While the process waits for markers, `copy` is the account that it has recorded for the snapshot, `awaited` has one
+    bit for each process whose marker is missing, and `in_flight` has the transfers that have arrived from these
+    processes since.
     """
 
     part: Durable[Part | None] = None
@@ -85,7 +86,7 @@ Snapshot = tuple[Part, ...]
 class State(NamedTuple):
     """The state of all processes and channels, the last snapshot, and how many more events of each kind may happen.
 
-    `completed` is the last completed snapshot. If it is empty, a restore leads back to the initial state. `running`
+    `completed` is the last completed snapshot; if it is empty, a restore leads back to the initial state. `running`
     says that a snapshot has begun and is neither completed nor given up.
     """
 
@@ -132,10 +133,10 @@ def in_channels(snapshot: Snapshot) -> Transfers:
 
 
 def orphans_and_missing(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
-    """Return the transfers that make a snapshot inconsistent, as two sets: orphans and missing ones.
+    """Return the two sets of transfers that make a snapshot inconsistent: orphans and missing transfers.
 
-    An orphan is received or in flight although not sent, or in flight although already received. A transfer is
-    missing if it is sent, but neither received nor in flight.
+    An orphan is received or in flight according to the snapshot, but not sent; or it is in flight, but already
+    received. A missing transfer is sent, but neither received nor in flight.
     """
     sent = received = 0
     for part in snapshot:

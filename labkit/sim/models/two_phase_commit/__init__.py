@@ -14,12 +14,15 @@ __all__ = ["BLUEPRINT", "facts"]
 
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
-    """Return the simulator of two-phase commit: with `textbook` that of Gray and Lamport, else one with faults."""
+    """Return a simulator of two-phase commit: with `textbook` that of Gray and Lamport, otherwise one with faults."""
     return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return for how many steps each participant was blocked; nothing for the textbook version, which never blocks."""
+    """Return for how many steps each participant was blocked.
+
+    The result is empty for the textbook simulator, because no participant is blocked there.
+    """
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

@@ -117,7 +117,7 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's part of the state.
+        """Return each participant's part of the state, because participants are interchangeable.
 
         It consists of the process, its message queues, whether the coordinator has its vote and its acknowledgement,
         and whether it has sent a yes.

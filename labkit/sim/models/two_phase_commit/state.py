@@ -27,7 +27,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Entry(Word):
-    """A record in a process's log, which only grows."""
+    """The kinds of record in a process's log, which only grows."""
 
     PREPARED = "prepared"
     COMMIT = "commit"
@@ -56,7 +56,7 @@ class Phase(Word):
 
 
 class Message(Word):
-    """A message between the coordinator and a participant."""
+    """The kinds of message between the coordinator and a participant."""
 
     PREPARE = "prepare"
     YES = "yes"
@@ -107,7 +107,7 @@ FINAL = (Phase.COMMITTED, Phase.ABORTED)
 
 
 def holds_locks(participant: Participant) -> bool:
-    """Return whether a participant holds locks: from its first work to the outcome in its log, even while down."""
+    """Return whether a participant holds locks: from its first work until its log has the outcome, even while down."""
     log, phase = participant
     return phase is Phase.WORKING or (bool(log) and log[-1] is Entry.PREPARED)
 
@@ -119,7 +119,7 @@ def in_doubt(participant: Participant) -> bool:
 
 
 def blocked(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each participant the number of states in which it has voted yes and does not know the decision."""
+    """Return for each participant the number of the run's states in which it has voted yes but knows no decision."""
     return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
 
 
@@ -212,5 +212,5 @@ def spread(bits: int, count: int) -> list[int]:
 
 
 def gathered(bits: int, order: Sequence[int]) -> int:
-    """Return a bit set of participants after they were reordered: the one at index `order[0]` comes first."""
+    """Return a bit set of participants after they were reordered: the one at index `order[0]` becomes the first."""
     return sum((bits >> old & 1) << new for new, old in enumerate(order))

@@ -26,7 +26,7 @@ class Position(Word):
 class State(NamedTuple):
     """The coordinator's decision (WORKING if there is none), the state of each participant, and two bit sets.
 
-    `sent` has the participants that have sent a yes, `heard` those whose yes the coordinator has read.
+    The set `sent` has the participants that have sent a yes, and `heard` those whose yes the coordinator has read.
     """
 
     decision: Position
@@ -58,7 +58,7 @@ class Textbook(RuleModel[State]):
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return for each participant its part of the state: its position, and whether its yes was sent and read."""
+        """Return for each participant its position, and whether its yes was sent and read."""
         _, at, sent, heard = state
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
