@@ -22,7 +22,7 @@ Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """A proposed repair of a write order: the exactly-once order, its recovery rules, and the edits that lead to it."""
+    """A proposed repair of an order of writes: an exactly-once design, and the edits that lead to it."""
 
     design: Design
     edits: tuple[str, ...]
@@ -37,12 +37,12 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Return the exactly-once write orders that need the fewest edits of this one; none if more than `most` are needed.
+    """Return the exactly-once designs that need the fewest edits of this one; none if they need more than `most`.
 
     A `Design` is the order of a job's durable writes, with recovery rules. The results are exactly-once even if a
     repeated step gets other rows. With `quietly`, readers must also never see that a value goes back to an earlier one,
-    nor only some rows of a step. `held` are writes of another system, such as an engine: no edit moves, removes or
-    joins them.
+    or that only some rows of a step are visible. `held` are writes of another system, such as an engine: no edit moves
+    or removes them, or joins another write with them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -55,7 +55,10 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that result from edits of `steps`, by number of edits. No edit touches a `fixed` write."""
+    """The orders of writes that result from edits of `steps`, by the number of edits.
+
+    An edit moves, adds or leaves out one write; no edit touches a `fixed` write.
+    """
 
     def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -75,7 +78,10 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield each edit of an order of writes, in words, with the resulting order. No edit touches a `fixed` write."""
+    """Yield each edit of one write in an order of writes, in words, with the resulting order.
+
+    No edit touches a write in `fixed`.
+    """
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))
@@ -91,7 +97,10 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield every position for `write`, in words, with the resulting order: on its own, or atomic with other writes."""
+    """Yield each position for `write`, in words, with the resulting order of writes.
+
+    The write is either a step of its own, or atomic with other writes.
+    """
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
@@ -136,10 +145,10 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if searches find its write order exactly-once in the end; otherwise None.
+    """Return the change if searches prove that its design is exactly-once at the end of every run; otherwise None.
 
-    The result lists in `seen` the properties that are violated only for readers who look in between; with `quietly`,
-    there must be none. One crash is tried first, since it refutes most write orders.
+    The result lists in `seen` the properties that are violated only for readers who look during the run; with `quietly`
+    there must be none. Searches with one crash come first, because they refute most designs.
     """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)

@@ -55,7 +55,7 @@ RECOVERIES = tuple(
 
 
 def every(most: int = 7) -> Iterator[Design]:
-    """Yield every sensible way to order at most `most` durable writes of a job, with recovery rules.
+    """Yield every sensible order of at most `most` durable writes of a job, with each sensible recovery.
 
     Designs with few writes come first, always in the same order.
     """
@@ -76,7 +76,7 @@ def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these atomic sets in which a plan comes first."""
+    """Yield every order of these sets of writes in which a plan, if there is one, comes first."""
     if not sets:
         yield ()
         return
@@ -106,7 +106,7 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return why `every` does not yield a write order and its recovery, as the end of a sentence; empty if it does."""
+    """Return the reason why `every` leaves out this order of writes, as a clause; empty if `every` yields it."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 
@@ -127,9 +127,9 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return why a recovery rule that undoes output can never find any, as the end of a sentence.
+    """Return the reason why a rule to undo output can never find output to undo, as a clause.
 
-    The text is empty if it can, or if there is no such rule.
+    The text is empty if it can find some, or if the recovery has no such rule.
     """
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
@@ -140,7 +140,7 @@ def undone_in_vain(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return which recovery rule is useless or which write is never read, as the end of a sentence; else empty."""
+    """Return a clause that names a useless recovery rule, or a write that recovery never reads; empty if none."""
     start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {
@@ -155,12 +155,12 @@ def unread(writes: frozenset[Write], recovery: Recovery) -> str:
 
 
 def reduced(design: Design) -> Design:
-    """Return a write order without the writes that its recovery never reads.
+    """Return an order of writes without the writes that its recovery never reads.
 
     An engine writes more than its recovery reads, for example a temporary file that a restart drops. Such a write
-    changes nothing for any reader; tests compare both designs by everything that readers can have seen.
-
-    If `every` does not list the write order, a notice to the source in it is first replaced by a decision.
+    changes nothing for any reader; tests compare both orders by everything that readers can have seen. If `every` does
+    not list the order because it contains a notice (a message to the source) in place of a decision, a decision first
+    replaces the notice.
     """
     if why_not(design):
         design = _renamed(design)

@@ -48,7 +48,7 @@ _FAULTS = {
 
 
 def killing(claim: str, trace: Trace) -> str:
-    """Return a sentence that says when the process dies in this run, and how that violates the claim."""
+    """Return a sentence that says when the process dies in this run, and what a violation of `claim` looks like."""
     walk = replay(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]

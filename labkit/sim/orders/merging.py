@@ -18,10 +18,10 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of two searches of a write order.
+    """The results of two searches through all runs of a job that makes its writes in a certain order.
 
-    In the first, a step that is repeated after a crash gets the same rows; in the second, it may get others. Each
-    result has the guarantee, the violated properties, and a hash of everything that readers can have seen.
+    In the first search, a step that is repeated after a crash gets the same rows; in the second, it may get others.
+    Each result has the guarantee, the violated properties, and a hash of everything that readers can have seen.
     """
 
     replaces: bool
@@ -32,12 +32,12 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """Return a key that is the same for two write orders if no reader can distinguish them."""
+        """Return a key that two orders of writes share if no reader can distinguish them."""
         return self.replaces, self.digests
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search a write order twice, with the same and with other rows for a repeated step, and return both results."""
+    """Search all runs of an order of writes twice, with the same and with other rows for a repeated step."""
     results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,
@@ -48,14 +48,14 @@ def verdicts(design: Design) -> Verdicts:
 
 
 class Class(NamedTuple):
-    """A class of write orders that no reader can distinguish, the smallest first."""
+    """A group of orders of writes that no reader can distinguish, the smallest order first."""
 
     verdicts: Verdicts
     designs: tuple[Design, ...]
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Group the write orders that no reader can distinguish, in the order of the first one of each group."""
+    """Group the orders of writes that no reader can distinguish; the groups are sorted by their first orders."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -63,5 +63,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every write order with the results of its searches, which run only when the caller asks for them."""
+    """Yield every order of writes with the results of its searches, which run only when the caller asks for them."""
     return ((design, verdicts(design)) for design in designs)

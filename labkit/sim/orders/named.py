@@ -12,7 +12,7 @@ from labkit.sim.writes import Design, Write
 
 
 class Built(NamedTuple):
-    """The order of durable writes in a real system, with its recovery rules and the evidence for them."""
+    """A real system's order of durable writes, with its recovery rules and the evidence for them."""
 
     design: Design
     who: str
@@ -49,10 +49,13 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the `Fault` assumed by the verdict on the real system of this name; `NONE` for any other text."""
+    """Return the fault, other than a crash, that the verdict on the real system of this name assumes.
+
+    Returns `NONE` for any other text.
+    """
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems with exactly this order of writes and this `Fault`."""
+    """Return the short names of the real systems with this order of writes whose verdict assumes this fault."""
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

@@ -30,7 +30,7 @@ ReaderSaw = tuple[tuple[int, int], ...]
 
 
 class OrderResult(NamedTuple):
-    """The results of searching every schedule of a job that makes its durable writes in a certain order."""
+    """The result of a search through all runs of a job that makes its durable writes in a certain order."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
@@ -42,17 +42,17 @@ class OrderResult(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a hash of `readers`. Readers cannot distinguish write orders with the same hash."""
+        """Return a hash of `readers`. Orders of writes with the same hash look the same to every reader."""
         return digest(self.readers)
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """Return a hash of everything that readers can have seen; it is the same in every process."""
+    """Return a hash of everything that readers can have seen, which is the same in every Python process."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a job with this write order, kind of output and recovery (`design`).
+    """Return the simulator of a job with this design: its order of writes, kind of output and recovery.
 
     `world` says which rows a repeated step gets, and `more` are other parameters of the simulator. Raises
     `InvalidInput` for a value that is not allowed.
@@ -62,13 +62,13 @@ def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
 
 
 def find(design: Design, world: World = World.SAME, **more: object) -> OrderResult:
-    """Search every schedule of the simulator that `make` returns for these arguments, and return the results."""
+    """Search all runs of the simulator that `make` returns for these arguments, and return the result."""
     model = make(design, world, **more)
     return _Search(model).result()
 
 
 class _Search:
-    """A breadth-first search: each visited state with its predecessor, and the results of terminal states so far."""
+    """A breadth-first search: each visited state with its predecessor, and the results of all finished runs so far."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -85,7 +85,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge the terminal states among these, and yield every new state that one action leads to."""
+        """Judge those of these states in which the run is over, and yield every new state after one more action."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):
@@ -116,12 +116,12 @@ class _Search:
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
-    """Return offset and value of each visible row, which is all that a reader can see."""
+    """Return offset and value of each entry in `seen`, because a reader sees nothing else."""
     return tuple(row[:2] for row in seen)
 
 
 def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
-    """Return the names of the claims, such as no_loss, that these visible rows violate."""
+    """Return the names of the properties, such as no_loss, that these visible rows violate."""
     keyed = settings.design.output is Output.UPSERT
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 

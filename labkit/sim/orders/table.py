@@ -56,10 +56,9 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the write order in this cell of the table; None if no store can implement it.
+    """Return the order of writes in this cell of the table; None if no store can implement it.
 
-    `block` is a kind of output, `row` the order of output and decision, and `column` says which other writes there
-    are.
+    `block` is a kind of output, `row` the order of output and decision, and `column` names the additional writes.
     """
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
@@ -76,21 +75,24 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 
 def without_plan(design: Design) -> Design:
-    """Return the write order without the plan, which is the record of a step's input."""
+    """Return the order of writes without `plan`, the record of a step's input that is written before the step runs."""
     return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Map each cell (block, row, column) of the table to its write order, or to None if no store can implement it."""
+    """Map each cell (block, row, column) of the table to its order of writes.
+
+    A cell without an order that a store can implement maps to None.
+    """
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Return a write order adapted to a fault, or None if the fault cannot happen to it.
+    """Return an order of writes adapted to a fault; None if the fault cannot happen to it.
 
-    Only a prepared transaction can expire. With the fault "lease" the source lends its rows for a limited time, and
-    it alone remembers which of them are done. So the write `decision` becomes `notice`, a message to the source, and
-    the plan is dropped.
+    Only a prepared transaction can expire. With the fault "lease", the source lends its rows for a limited time, and it
+    alone remembers which of them are done. So the job writes a `notice`, a message to the source, in place of its
+    `decision`, and has no plan.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -111,13 +113,13 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of the table to which a real system's write order belongs, or None.
+    """Return the cell (block, row, column) of the table that fits a real system's order of writes; None if none fits.
 
-    The result is None if a restart reads no record. It is also None if a restart starts from a decision and skips
-    marked steps, but neither a plan nor a stored state contains the input position.
+    No cell fits if a restart reads no record. None fits, either, if a restart starts from a decision and skips marked
+    steps, but neither a plan nor a stored state contains the input position.
 
-    Two kinds of writes are ignored, because readers see the same without them: state, and staged output that a
-    restart drops in a write order with a marker.
+    Two kinds of writes are ignored, because readers see the same without them: state, and staged output that a restart
+    drops although the order has a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -143,9 +145,9 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by the cell (block, row, column) of their write order.
+    """Return the short names of real systems by the cell (block, row, column) that fits their order of writes.
 
-    Systems with a `Fault` are left out, because a cell shows the output after crashes only.
+    Systems whose verdict assumes a fault are left out, because a cell shows the output after crashes only.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

@@ -42,11 +42,11 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return the rows that readers saw as a history to judge, with a complete read at each crash and at the end.
+    """Return as a history, which the judge accepts, the rows that readers saw in a run.
 
-    `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. With
-    `bounds_change`, a repeated step may take other rows, so the history does not say which rows belong to which
-    batch.
+    The history has a complete read at each crash and at the end. `rows` is the length of the input; `keyed` means that
+    a row replaces the earlier row of its key. With `bounds_change`, a repeated step may take other rows, so the history
+    does not say which rows belong to which batch.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
@@ -56,9 +56,10 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 
 
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
-    """Yield what readers see, in order. A row that is undone later is marked as part of an aborted transaction.
+    """Yield the rows that readers see, in order, and their complete reads at each crash and at the end.
 
-    With upserts, readers then see the earlier row of the key again.
+    A row that recovery takes back later counts as part of an aborted transaction. With upserts, readers then see the
+    earlier row of the key again.
     """
     standing = set(kept(seen))
     crashes = 0
@@ -158,14 +159,14 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return a sentence that says which rows a step takes, and whether a plan (a record of its input) fixes them."""
+    """Return a sentence that says which rows a step takes, and whether a plan, written before the step, fixes them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
 
 def skipped_in_words(process: Process) -> str:
-    """Return the sentence that says why the output of a step is skipped."""
+    """Return a sentence that says why the process skips the output of its step."""
     return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
 
 
@@ -180,7 +181,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """Return the sentence that says which record the process read at its restart, and with which step it continues."""
+    """Return a sentence that says which record the process read at its restart, and with which step it continues."""
     if after.place is Place.UNDOING:
         return f"The process starts. {_SOURCES[recovery.start]}, and finds visible output of step {after.job.step}."
     if after.place is Place.FINISHING:

@@ -41,7 +41,7 @@ from labkit.sim.writes import AtomicSet, Leftover, Output, Start, Write
 
 
 def next_job(settings: Settings, process: Process) -> Job:
-    """Return the step (`Job`) that runs next after a restart; it has not yet taken any rows."""
+    """Return the step that runs next after a restart, as a `Job` that has not taken any rows yet."""
     note = _note(settings.design.recovery.start, process)
     offset = note.end
     if settings.world is World.GONE:
@@ -69,7 +69,11 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count before a step. Without stored state it equals the offset of the step's first row."""
+    """Return the running count before a step.
+
+    If the design stores no state, the count equals the offset of the step's first row, because all rows have the same
+    word.
+    """
     design = settings.design
     if Write.STATE not in design.writes:
         return offset
@@ -90,7 +94,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the plan (the durable record of a step's input) for this step; None if none has the step's first row."""
+    """Return the durable plan for this step, which fixes its rows; None if no plan contains the step's first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -219,7 +223,7 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after an atomic set of writes; the process continues with the next set, or the next step."""
+        """Return the state after a set of atomic writes; the process goes on with the next set or the next step."""
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -248,10 +252,10 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Return the state after output became visible but the answer was lost, so the process will write it again.
+        """Return the state after output became visible but the store's answer was lost, so it is written again.
 
-        If the parameter `skips` is set, the retry looks for the step's marker first, as a restart does: the durable
-        record that the output is written.
+        If the parameter `skips` is set, the process looks first whether the store's marker says that the output is
+        written, as it does after a restart.
         """
         process = state.process
         if self._by_row:
@@ -310,9 +314,10 @@ class Orders(RuleModel[State]):
         return [each for each in rows if each.step >= state.process.job.step]
 
     def _undo(self, state: State, _: int) -> State:
-        """Return the state after one visible row was taken back, or a transaction as a whole.
+        """Return the state after recovery has taken back output of steps that will run again.
 
-        With upserts, the earlier row of the key becomes visible again.
+        It takes back one row, a transaction as a whole, or all upserts at once; after upserts, the earlier row of the
+        key becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:

@@ -26,7 +26,7 @@ ROWS_OF_A_STEP = 2
 
 
 class World(Word):
-    """Which rows a step gets when it runs again after a crash."""
+    """Which rows a step gets if it runs again after a crash."""
 
     SAME = "same"
     """The same rows as before."""
@@ -37,7 +37,7 @@ class World(Word):
 
 
 class Fault(Word):
-    """What else, other than a crash, may happen to the process and its stores."""
+    """The faults, other than a crash, that can happen to the process and its stores."""
 
     NONE = "none"
     LOST_ANSWER = "lost-answer"
@@ -174,7 +174,7 @@ def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object
 
 
 class Note(NamedTuple):
-    """A durable record that a step is done: the number of the step, and the input offset after its last row."""
+    """A durable record that a step is done: the step's number, and the input offset after its last row (`end`)."""
 
     step: int
     end: int
@@ -218,7 +218,7 @@ NO_JOB = Job(-1, 0, 0, 0)
 
 
 class Place(Word):
-    """What the process is doing."""
+    """The process's current activity."""
 
     DOWN = "down"
     UNDOING = "undoing"
@@ -258,10 +258,10 @@ CRASHED, TAKEN_BACK = -1, -2
 
 
 class Seen(NamedTuple):
-    """A row that became visible, with the step and the start of the process (`life`) that wrote it.
+    """A row that became visible, with the step that wrote it; `life` counts the starts of the writing process.
 
-    An entry with a negative offset is another event: -1 is a crash, -2 the removal of the newest row not yet
-    removed.
+    An entry with a negative offset is another event: -1 is a crash, and -2 takes back the newest row that is still
+    visible.
     """
 
     offset: int
@@ -271,7 +271,7 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the process and of what readers have seen, and how many crashes and other faults may still happen.
+    """The state of the process, the rows that readers have seen, and how many crashes and faults may still happen.
 
     `life` counts the starts of the process.
     """
