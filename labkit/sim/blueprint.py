@@ -28,7 +28,7 @@ Fact = Verdict | int | str | list[int] | None
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
-    """A scenario (a named example run): the script of its actions, and what a learner should watch for."""
+    """A named example run of a simulator: the script of its actions, and what a learner should watch for."""
 
     watch_for: str
     parameters: Mapping[str, object]
@@ -36,10 +36,10 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the scenarios in a simulator package's file `scenarios.toml`, by name, in the order of the file.
+    """Return the scenarios (named example runs) in a package's file `scenarios.toml` by name, in the file's order.
 
-    `script` converts the text in a scenario's field `script` into the argument that the simulator's own `play` takes;
-    by default the text, action names separated by spaces, is passed unchanged.
+    `package` is the package of a simulator. `script` converts the text in a scenario's field `script` into the argument
+    for the simulator's own `play`. By default, `play` gets the text itself, which is action names separated by spaces.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -62,7 +62,7 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue a run until only faults can happen, and return the run.
 
-    `choose` picks the next action from the enabled ones; by default it picks the first.
+    `choose` picks each next action from the possible ones other than faults; by default it picks the first.
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -70,12 +70,18 @@ def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], 
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions that may happen without being named in a script, which excludes most faults."""
+    """Return the possible actions that happen by themselves.
+
+    The others, such as most faults, happen in an example run only if its script names them.
+    """
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Take these steps (action names separated by spaces), go on until only faults could happen, and return the run."""
+    """Take these steps (action names separated by spaces), then continue until only faults can happen.
+
+    Returns the run.
+    """
     return go_on(play(model, steps), model)
 
 
@@ -89,7 +95,7 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """The description of a simulator before its parameters are chosen: its class, and its scenarios."""
+    """A simulator before its parameters are chosen: its class, its scenarios (named example runs), and their player."""
 
     model: type[ModelT]
     sentence: str
@@ -116,12 +122,12 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     @property
     def name(self) -> str:
-        """Return the simulator's name, with which its traces begin."""
+        """Return the simulator's name; the text of each of its traces begins with it."""
         return self.model.name
 
     @property
     def version(self) -> int:
-        """Return the version of the simulator's traces."""
+        """Return the version of the simulator's rules, which each trace contains."""
         return self.model.version
 
     @property

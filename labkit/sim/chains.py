@@ -43,18 +43,21 @@ class Chain(NamedTuple):
     def order(self) -> Order:
         """Return whether this pipeline's sink commits before or after the engine logs the batch as finished.
 
-        The engine's order is used if the sink supports that, otherwise the sink's default.
+        This is the engine's order if the sink supports it, and otherwise the sink's default.
         """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 
     @property
     def keeps_checkpoint(self) -> bool:
-        """Return whether the engine still has its checkpoint after a crash."""
+        """Return whether this pipeline's engine writes a checkpoint that survives a crash."""
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return parameters for the simulator `pipeline` to simulate this pipeline with four records in two batches."""
+        """Return the parameters with which the simulator `pipeline` simulates this pipeline.
+
+        The simulated input has four records in two batches.
+        """
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
@@ -77,5 +80,5 @@ def chain(source: str, engine: str, sink: str) -> Chain:
 
 
 def every() -> Iterator[Chain]:
-    """Return every combination of source, engine and sink, ordered by source, then sink, then engine."""
+    """Yield every combination of source, engine and sink, sorted by source, then sink, then engine."""
     return (Chain(source, engine, sink) for source in SOURCES for sink in SINKS for engine in ENGINES)

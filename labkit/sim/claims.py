@@ -12,8 +12,8 @@ from labkit.sim.model import Model, Mood, Property, StateT
 class Claims(Generic[StateT]):
     """The properties that a search still has to check, and the violations that it has found so far.
 
-    An "always" or "eventually" property is checked until a state violates it, a "sometimes" one until a state
-    fulfils it. `broken` pairs each violated property with the state that violates it.
+    The search checks an "always" or "eventually" property until a state violates it, and a "sometimes" property until a
+    state fulfils it. `broken` pairs each violated property with the state that violates it.
     """
 
     model: Model[StateT]
@@ -30,14 +30,14 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the properties that need no more checks: violated, or for "sometimes" fulfilled."""
+        """Return the names of the properties that need no more checks: violated, or "sometimes" and fulfilled."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Stop checking these properties, because another process of the search has found the answer already.
+        """Stop checking these properties, because another process of the search has settled them.
 
-        It has seen a violation or, for a "sometimes" property, a state that has the property.
+        That process has seen a state that violates the property or, for a "sometimes" property, one that fulfils it.
         """
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
@@ -61,7 +61,7 @@ class Claims(Generic[StateT]):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:
-        """Check a terminal state, which is one without enabled actions, against the "eventually" properties."""
+        """Check a terminal state, which has no enabled actions, against the "eventually" properties."""
         for claim in list(self.eventually):
             if not claim.holds(state):
                 self.eventually.remove(claim)

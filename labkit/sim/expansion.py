@@ -27,14 +27,14 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes (numbers for field values) that the leader of the search has assigned since the last call."""
+        """Add the codes for field values that the search's leading process has assigned since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the properties in the states that these numbers encode and compute their successors.
+        """Check the properties in the states that these numbers encode, and compute the states' successors.
 
-        With `is_last`, for the last level of a search, no successors are computed. With `are_often_met`, which says
-        that most states are reached several times, a successor is reported only once.
+        With `is_last` (the last level of the search) no successors are computed. `are_often_met` says that the search
+        reaches most states several times; then a successor of several of these states is reported only once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

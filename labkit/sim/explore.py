@@ -38,7 +38,7 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What a helper process has computed for some states: their successors, and the properties that they violate.
+    """The work of a helper process on some states: their successors, and the properties that they violate.
 
     A violated property is given by its name and the index of the state that violates it.
     """
@@ -60,7 +60,7 @@ class Expansion(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A property that the simulator violates, the reason in words, and a shortest trace to a state that violates it."""
+    """A property that a run of the simulator violates, the reason in words, and a shortest trace to the violation."""
 
     property: str
     because: str
@@ -73,9 +73,10 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class Exploration:
-    """The result of searching a simulator's states. `stopped` says why the search ended early; empty if it did not.
+    """The result of a search through a simulator's states.
 
-    `never_reached` names the "sometimes" properties that no visited state fulfils.
+    `stopped` says why the search ended early; it is empty if the search did not. `never_reached` names the "sometimes"
+    properties that no visited state fulfils.
     """
 
     model: str
@@ -104,7 +105,7 @@ class Exploration:
 
 
 def go_on(_progress: Progress) -> bool:
-    """Return True always: the default `keep_going`, which never stops a search."""
+    """Return True: this is the default `keep_going`, which never stops a search."""
     return True
 
 
@@ -113,7 +114,8 @@ def explore(
 ) -> Exploration:
     """Visit every state that the simulator can reach, breadth first, and return the result.
 
-    The search ends early at `max_states` states, or when `keep_going`, which it calls now and then, returns False.
+    The search ends early after `max_states` states, or when `keep_going` returns False. It calls `keep_going` at
+    intervals with its progress.
     """
     return Search(model, max_states, keep_going).run().result()
 
@@ -125,10 +127,10 @@ def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable
 
 
 class Search(Generic[StateT]):
-    """A breadth-first search of a simulator's states, which are encoded as numbers.
+    """A breadth-first search through a simulator's states, which are encoded as numbers.
 
-    `parents` maps each visited state to the state that it was first reached from. `level` holds the states to expand
-    next, which are equally many steps from the start.
+    `parents` maps each visited state to the state from which the search first reached it. `level` has the states to
+    expand next, which are all equally many steps from the start.
     """
 
     def __init__(
@@ -150,14 +152,14 @@ class Search(Generic[StateT]):
 
     @property
     def progress(self) -> Progress:
-        """Return the number of distinct states visited so far, the number of steps taken to find them, and depth."""
+        """Return the number of states visited, the number of steps taken to find them, and the search's depth."""
         return Progress(len(self.parents), self.generated, self.depth)
 
     @property
     def are_often_met(self) -> bool:
         """Return whether the search has reached most states several times.
 
-        If so, it saves time to look a state up in a set of recent ones before encoding it again.
+        If so, it is faster to look up a state in a set of recent ones than to encode it again.
         """
         return self.generated > 2 * len(self.parents)
 
@@ -168,10 +170,10 @@ class Search(Generic[StateT]):
         return self
 
     def advance(self) -> None:
-        """Check each state of the current level and take every enabled action in it; the new states are the next level.
+        """Check each state of the current level and take every enabled action in it; new states are the next level.
 
-        If the search has to stop in between, at its limit or because the caller wants it, it still checks the other
-        states of the level, but takes no more actions.
+        A level contains the states at one distance from the start. If the search has to stop within the level, it
+        checks the remaining states but takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -198,7 +200,7 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add what a helper process has computed for these states, as if this process had checked and expanded them."""
+        """Add a helper process's work on these states, as if this process had checked and expanded them itself."""
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
         if self.stopped:
@@ -224,10 +226,10 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the states that a helper reached, one by one, until the limit of states.
+        """Add the states that a helper process reached, until the search has reached its limit of states.
 
-        It stops only after all successors of a state, and returns the index of that state in `numbers`; otherwise
-        the last index.
+        All successors of the same state are added together. Returns the index in `numbers` of the last state whose
+        successors were added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -257,7 +259,7 @@ class Search(Generic[StateT]):
                 self.claims.broken.append((claim, state))
 
     def _is_over(self) -> bool:
-        """Count one more state whose successors are known, and return whether the search must stop after it."""
+        """Count one more state as expanded; return whether the search must stop now."""
         self.expansions += 1
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
@@ -308,11 +310,11 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a trace for a "sometimes" property that no state fulfils, to show the state that comes nearest to it.
+    """Return a trace for a "sometimes" property that no state fulfils, to show how near the simulator comes to it.
 
-    The trace leads to the first state that the property's filter `where` selects. If the property has no filter, or
-    no state matches it, the trace leads to the first terminal state. Returns None if there is neither among the
-    first `max_states` states.
+    The trace leads to the first state that the property's filter `where` selects. If the property has no filter, or no
+    state matches it, the trace leads to the first terminal state. Returns None if there is neither among the first
+    `max_states` states.
     """
     claim = next(each for each in model.properties() if each.name == name)
 
@@ -356,7 +358,7 @@ def expand(
 
 
 def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield a sequence in slices of at most `most` items."""
+    """Yield the states of a level in slices of at most `most` states."""
     for first in range(0, len(level), most):
         yield level[first : first + most]
 
@@ -367,7 +369,7 @@ def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Actio
 
 
 def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
-    """Run one random schedule of a simulator that is too large for a search, and return its trace and violations.
+    """Take random steps in a simulator that is too large for a search; return the trace and the violated properties.
 
     `choose(n)` returns a random number from 0 to n - 1. The run ends after `steps` steps or in a terminal state.
     """

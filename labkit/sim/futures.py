@@ -25,7 +25,7 @@ _CLOSE = 1e-9
 
 
 class Fate(StrEnum):
-    """How many of the schedules that begin with a given step violate a property: none, some, all, or unknown."""
+    """How many of the schedules (sequences of actions) that begin with a given step violate a property."""
 
     RIGHT = "right"
     """No schedule violates a property, and the search saw all of them."""
@@ -38,7 +38,7 @@ class Fate(StrEnum):
 
 
 class Prospect(NamedTuple):
-    """The result of a search: how many schedules that begin with the possible next step `action` violate a property."""
+    """How many of the schedules that begin with the possible next step `action` violate a property."""
 
     action: Action
     fate: Fate
@@ -59,9 +59,9 @@ class Prospect(NamedTuple):
 
 
 class Futures(Generic[StateT]):
-    """Computes, for each possible next step in a state of a simulator, whether a property is violated afterwards.
+    """Computes for each possible next step in a simulator's state whether a property can be violated after it.
 
-    The last search is kept, because it often answers for later states as well.
+    The last search is kept, because its result often answers for later states of the same run, too.
     """
 
     def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:
@@ -78,7 +78,7 @@ class Futures(Generic[StateT]):
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether the search visited every state that can follow this one, without stopping at its limit."""
+        """Return whether the search visited every state that can follow this one before it reached its limit."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -90,7 +90,10 @@ class Futures(Generic[StateT]):
 
 
 class _Graph(Generic[StateT]):
-    """The graph of the states that can follow `root`. A state is represented by its position in breadth-first order."""
+    """The graph of the states that can follow the state `root`.
+
+    A state is represented by its position in the order of a breadth-first search.
+    """
 
     def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
         search = Search(model, max_states, start=root).run()
@@ -153,7 +156,7 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Map each state that can lead to a violation to the fewest steps to it, and to the next state on the way."""
+        """For each state that can lead to a violation, compute the distance to it and the next state on the way."""
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
         waiting = deque(self._broken)
@@ -194,9 +197,9 @@ class _Graph(Generic[StateT]):
         return [each for each in self._after[place] if each != _UNSEEN]
 
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Map each state to the number of schedules from it that violate a property, and of all schedules from it.
+        """For each state, count the schedules from it that violate a property, and all schedules from it.
 
-        States from which a cycle can be reached are left out, because their schedules are infinitely many.
+        States from which a cycle can be reached are left out, because there are infinitely many schedules from them.
         """
         counts: dict[int, tuple[int, int]] = {}
         for place in order:

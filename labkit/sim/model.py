@@ -29,18 +29,18 @@ Volatile = Annotated[T, "volatile"]
 
 
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
-    """Return a function that builds a named tuple of this class from a tuple of all its fields, in order.
+    """Return a function that builds a named tuple of the class `kind` from a tuple of all its fields, in order.
 
-    The function takes half the time of `_replace`, which matters because a search builds a state for every step.
+    The function takes half the time of `_replace`. That matters because a search builds a state for every step.
     """
     build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
     return build
 
 
 class Word(StrEnum):
-    """Base class of the enumerations whose members are field values of states.
+    """Base class of enumerations whose members are field values of states.
 
-    Members hash as fast as `str`, because a search hashes every state.
+    Members hash as fast as `str`. That matters because a search hashes every state.
     """
 
     __hash__ = str.__hash__
@@ -74,7 +74,7 @@ def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
 
 
 def crash(process: ProcessT) -> ProcessT:
-    """Return a simulated process after a crash: durable fields keep their values, volatile ones get defaults."""
+    """Return a simulated process after a crash: durable fields are kept, volatile ones get their defaults."""
     kind = type(process)
     return from_fields(kind)(
         tuple([value if left is _KEPT else left for value, left in zip(process, _left_by_crash(kind), strict=True)])
@@ -85,9 +85,9 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One step of a simulator: its name, and the number of the process, partition or message it concerns.
+    """One step of a simulator: its name, and the number of the process, partition or message that it concerns.
 
-    The number is -1 if it concerns none.
+    The number is -1 if the step concerns none.
     """
 
     name: str
@@ -119,10 +119,10 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named property, also called a claim, that a search checks in the states of a simulator.
+    """A named property (claim) that a search checks in the states of a simulator.
 
-    For a violating state `because` returns a sentence that names the record or participant to blame. `where` selects
-    the states to check; None means all.
+    `holds` says whether a state has the property. If not, `because` returns a sentence that names the record or
+    participant to blame. `where` selects the states to check; None means all.
     """
 
     name: str
@@ -133,14 +133,14 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Return whether a state has the property, or is not among the states to check."""
+        """Return whether a state has the property, or need not have it because `where` does not select the state."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return the property that a state has if `broken` returns no text for it; a text says what is wrong.
+    """Return a property that a state violates if `broken` returns a text for it; the text is the reason.
 
     `sentence` tells users what the property means.
     """
@@ -150,8 +150,8 @@ def unless(
 class Model(ABC, Generic[StateT]):
     """Base class of simulators of protocols: an initial state, the enabled actions of each state, and their effects.
 
-    A trace contains `name`, `version` and the parameters that differ from defaults. Increase `version` with every
-    change of a default, an action or its meaning.
+    A trace contains `name`, `version` and the parameters that differ from their defaults. Increase `version` whenever
+    you change a default, an action or its meaning, because older traces then no longer fit.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def apply(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action, which the caller knows to be enabled."""
+        """Return the state after an action. The action must be enabled in `state`; this is not checked."""
 
     @abstractmethod
     def properties(self) -> Sequence[Property[StateT]]:
@@ -185,22 +185,25 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """Return one sentence that says what an action does, independent of the state."""
+        """Return one sentence that describes an action in any state."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.
 
-        The number in an action that concerns such a process (`Action.which`) is an index into the result. No
-        property distinguishes the processes.
+        Processes are interchangeable if no property distinguishes them. The number in an action that concerns such a
+        process (`Action.which`) is its index in the result.
         """
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with the processes of `seats` reordered: the one at index `order[0]` comes first, etc."""
+        """Return the state with its interchangeable processes (`seats`) reordered.
+
+        The process at index `order[0]` becomes the first, the one at `order[1]` the second, etc.
+        """
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence that says what an action does in this state; by default that of `sentence`."""
+        """Return one sentence that describes an action in this state; by default it is the same for all states."""
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:

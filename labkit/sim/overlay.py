@@ -8,7 +8,7 @@ from labkit.sim.parameters import Parameter, Values
 
 
 class Below(Protocol[StateT]):
-    """The interface of the simulator that an `Overlay` wraps; every `labkit.sim.model.Model` has it."""
+    """The interface that a simulator needs so that an `Overlay` can wrap it; every `labkit.sim.model.Model` has it."""
 
     name: str
     version: int
@@ -25,9 +25,9 @@ class Below(Protocol[StateT]):
 
 
 class Overlay(Model[StateT]):
-    """A simulator that wraps another one, `below`, and delegates all calls to it. Subclasses override some of them.
+    """A simulator that wraps another one, `below`, and delegates all calls to it; subclasses override some of them.
 
-    Both have the same name, version and parameters, so both can replay the same traces.
+    Both have the same name, version and parameters, so each can replay traces of the other.
     """
 
     def __init__(self, below: Below[StateT]) -> None:

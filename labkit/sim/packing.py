@@ -18,7 +18,7 @@ News = tuple[int, list[tuple[int, Any]]]
 
 
 class _Bits:
-    """The bits of the numbers that encode states: how many are in use, and a mask for each part of a state."""
+    """The bits of the numbers that encode states: how many are in use, and which belong to each part of a state."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -33,9 +33,9 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
+    """The codes for the values that one part of a state, such as a field, can have; a new value gets the next code.
 
-    A code is a number written into the bits that the part owns, which need not be adjacent.
+    A code is a number written into the bits that belong to the part; these bits need not be adjacent.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -80,9 +80,9 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the parts of a state that are encoded separately: its fields, and the processes.
+        """Return the parts of a state that are encoded separately: its fields and its processes.
 
-        The field that `Model.row` names is a tuple of processes; each of them is a part of its own.
+        If `Model.row` names a field, that field is a tuple of processes, and each process is a part of its own.
         """
         row = self._row
         if row < 0:
@@ -95,7 +95,7 @@ class Packer(Generic[StateT]):
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """Return the mask of the bits that encode these fields of a state, given by their indices."""
+        """Return a mask of the bits that encode these fields of a state, which are given by their indices."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
@@ -115,7 +115,7 @@ class Packer(Generic[StateT]):
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
         """Return how many codes each part of a state has, and for each part the codes after the first `since[part]`.
 
-        Another packer of the same simulator that adds them all (`read_on`) can decode the numbers of this one.
+        Another packer of the same simulator that adds all these codes (`read_on`) can decode the numbers of this one.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -124,7 +124,7 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Stop assigning codes, so that `pack` raises `KeyError` for a new value; `is_closed=False` resumes it."""
+        """Assign no more codes, so that `pack` raises `KeyError` for a new value; `is_closed=False` allows it again."""
         for table in self._tables:
             table.is_closed = is_closed
 
@@ -149,7 +149,7 @@ class Packer(Generic[StateT]):
 
     @property
     def bits(self) -> int:
-        """Return how many bits the numbers of states need so far."""
+        """Return how many bits the numbers that encode states have so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:
@@ -169,7 +169,7 @@ class Packer(Generic[StateT]):
 
 
 def compact(numbers: Sequence[int]) -> Sequence[int]:
-    """Return the numbers as an array of eight bytes each if they fit, otherwise unchanged."""
+    """Return the numbers as an array with eight bytes for each, or unchanged if one of them is too large for that."""
     try:
         return array("Q", numbers)
     except OverflowError:

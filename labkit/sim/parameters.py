@@ -18,7 +18,7 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a simulator: its meaning in words, its default, and the kind of its values."""
+    """One parameter of a simulator: its meaning in words, its default, and the type of its values."""
 
     meaning: str
     default: Any

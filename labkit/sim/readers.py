@@ -19,17 +19,17 @@ STEPS = "steps"
 
 
 class ReaderAccount(NamedTuple):
-    """Details of the verdict on a simulated run: its explanation, and for how many steps readers saw wrong values."""
+    """Details of a simulated run's verdict: its explanation, and for how many steps readers saw wrong values."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the explanation, and for how long readers saw wrong values, as pairs of a heading and a sentence."""
+        """Return the details as pairs of a heading and a sentence, for a text page."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return the explanation, and for how long readers saw wrong values (`exposure`), as a dictionary for JSON."""
+        """Return the details as a dictionary for JSON; `exposure` says for how many steps readers saw wrong values."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
@@ -56,12 +56,12 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """Return a row without its visibility, which changes when its transaction ends. Other events stay unchanged."""
+    """Return a row without its visibility, which changes when its transaction ends; return other events unchanged."""
     return event[:5] if isinstance(event, Observation) else event
 
 
 class _Steps:
-    """The numbers of the steps after which each row appeared, was first hidden in a transaction, and was aborted."""
+    """The steps after which each row appeared, was first hidden in a transaction, or was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -85,8 +85,8 @@ class _Steps:
     ) -> Exposure:
         """Return for how many steps readers of each key saw wrong values.
 
-        `is_timed` says that every row that readers cannot see yet is in a transaction; otherwise its waiting time is
-        unknown.
+        `is_timed` says that every row that readers cannot see yet is in a transaction. Otherwise it is unknown how long
+        such a row has waited.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

@@ -40,9 +40,9 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens only if the script of a scenario (a named example run) names it.
+        """Return whether the action happens in an example run (scenario) only if its script names the action.
 
-        This is usual for faults.
+        This is the default for faults.
         """
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
@@ -50,7 +50,7 @@ class Rule(NamedTuple, Generic[StateT]):
 
 
 class RuleModel(Model[StateT]):
-    """Base class of simulators with a table `rules`, which defines the effect and sentence of each action by name."""
+    """Base class of simulators that define their actions in a table `rules`: effect and sentence by action name."""
 
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
@@ -80,14 +80,14 @@ class RuleModel(Model[StateT]):
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return the sentence that describes an action, with placeholders in braces.
+        """Return the sentence that describes an action, with placeholders in braces such as `{which}`.
 
         Simulators override this if a parameter changes what an action does.
         """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the value of each placeholder in the sentence of an action, except `{which}`, the action's number."""
+        """Return the values for the placeholders in an action's sentence, except `{which}`, the action's number."""
         return {}
 
 
@@ -95,7 +95,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """Return a budget, which counts how many faults of each kind may still happen, with one `fault` less."""
+    """Return a budget with one `fault` less. A budget says how many faults of each kind may still happen in a run."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

@@ -16,24 +16,24 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "run_of"
 
 
 class ScenarioName(NamedTuple):
-    """The full name of a scenario: the name of its simulator, and its own."""
+    """The full name of a scenario (a named example run): the simulator's name, and the scenario's own name."""
 
     model: str
     name: str
 
     @property
     def watch_for(self) -> str:
-        """Return the sentence that tells a learner what to watch for in the scenario."""
+        """Return the sentence that tells a learner what to watch for in this example run."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
     def trace(self) -> Trace:
-        """Play the scenario to its end, and return its trace."""
+        """Return the trace of this example run, after playing it to its end."""
         return MODELS[self.model].trace_of(self.name)
 
 
 def every() -> dict[str, ScenarioName]:
-    """Return the scenarios of all simulators by their full name, `simulator.name`, in the order of the course."""
+    """Return the scenarios (named example runs) of all simulators by full name, `simulator.name`, in course order."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -42,9 +42,9 @@ def every() -> dict[str, ScenarioName]:
 
 
 def find(text: str, shown: str = "") -> ScenarioName:
-    """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has it.
+    """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has such a scenario.
 
-    Raises `InvalidInput` if no scenario or more than one has this name; the message suggests a name, preferably one of
+    Raises `InvalidInput` if no scenario or more than one has this name. The message suggests a name, preferably one of
     the simulator `shown`.
     """
     scenarios = every()
@@ -65,9 +65,10 @@ def find(text: str, shown: str = "") -> ScenarioName:
 
 
 def run_of(what: str | Trace) -> tuple[Trace, str]:
-    """Return the trace that `what` names (as a scenario, a trace or its text), and what to watch for in its run.
+    """Return the trace of the run `what`, and what a learner should watch for in it.
 
-    Raises `InvalidInput` for an unknown scenario or invalid text.
+    `what` is the name of a scenario, a trace, or a trace as text. Raises `InvalidInput` for an unknown scenario or
+    invalid text.
     """
     if isinstance(what, Trace):
         return what, ""
@@ -78,7 +79,7 @@ def run_of(what: str | Trace) -> tuple[Trace, str]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the results about a whole run, such as waiting times, that its simulator computes; by name."""
+    """Return the results, by name, that a simulator computes from a whole run, such as waiting times."""
     return blueprint(walk.model.name).facts(walk)
 
 
@@ -91,7 +92,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return one result of `facts` as text for the user: the lines of a verdict, or the meaning and the value."""
+    """Return one result of `facts` as text for the user: the lines of a verdict, or meaning and value."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

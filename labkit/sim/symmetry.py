@@ -18,9 +18,9 @@ from labkit.sim.walk import Replay
 
 
 class Quotient(Overlay[StateT]):
-    """A wrapper of a simulator that treats states as one if they differ only in the order of equal processes.
+    """Wraps a simulator and treats states as one if they differ only in the order of interchangeable processes.
 
-    So a search has fewer states to visit. Raises `InvalidInput` for a simulator without equal processes.
+    So a search has fewer states to visit. Raises `InvalidInput` for a simulator without interchangeable processes.
     """
 
     def __init__(self, model: Model[StateT]) -> None:
@@ -32,7 +32,7 @@ class Quotient(Overlay[StateT]):
             )
 
     def shown(self, state: StateT) -> StateT:
-        """Return the state with its equal processes sorted, which represents this one in the wrapper."""
+        """Return the state with its interchangeable processes sorted, which stands for all other orders."""
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):
@@ -43,9 +43,9 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions; of neighbouring processes with equal states, only those of the first.
+        """Return the enabled actions, but of several processes in the same state only those of the first.
 
-        Actions of the others lead to equivalent states.
+        The actions of the others lead to equivalent states.
         """
         seats = self.model.seats(state)
         return [
@@ -58,7 +58,7 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.apply(state, action))
 
     def in_full(self, exploration: Exploration) -> Exploration:
-        """Translate traces and reasons in the result of a search of this simulator into those of the wrapped one."""
+        """Return the result of a search of this wrapper with traces and reasons that fit the wrapped simulator."""
         return replace(exploration, violations=tuple(map(self._in_full, exploration.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:
@@ -67,7 +67,7 @@ class Quotient(Overlay[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """Translate actions of this simulator into a run of the wrapped one whose states correspond one by one."""
+        """Return the run of the wrapped simulator whose states correspond one by one to those of these actions."""
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

@@ -13,9 +13,9 @@ from labkit.sim.parameters import Values
 
 
 class Task(NamedTuple):
-    """An exercise for a learner who steps through a simulator: one sentence, and conditions that the run must fulfil.
+    """An exercise for a learner who steps through a simulator: a sentence, and conditions that the run must fulfil.
 
-    For every exercise, add a run that fulfils them to `tests/view/test_tasks.py`.
+    For every exercise, add a run that fulfils its conditions to `tests/view/test_tasks.py`.
     """
 
     sentence: str
@@ -29,12 +29,12 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the parameters and steps that the exercise asks for, without checking properties."""
+        """Return whether a run has the parameters and steps that the exercise demands. Ignores properties."""
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 
 
 def tasks_of(package: str) -> dict[str, Task]:
-    """Return the exercises in the file `tasks.toml` of a simulator's package by name, easiest first."""
+    """Return the exercises in the file `tasks.toml` of a simulator's package, by name, the easiest first."""
     tables = tomllib.loads(files(package).joinpath("tasks.toml").read_text(encoding="utf-8"))
     return {name: Task(**table) for name, table in tables.items()}

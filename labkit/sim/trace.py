@@ -30,9 +30,9 @@ _ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the description of the simulator of this name, also of one in which a learner programs a part.
+    """Return the description of the simulator with this name.
 
-    Raises `InvalidInput` if there is none.
+    It may also be a simulator in which a learner programs a part. Raises `InvalidInput` for an unknown name.
     """
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
@@ -42,7 +42,7 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return the simulator of this name with these parameters, and with defaults for all others.
+    """Return the simulator of this name with these parameters; all other parameters have their defaults.
 
     Raises `InvalidInput` for an unknown name or a value that is not allowed.
     """
@@ -63,9 +63,10 @@ def parse(text: str) -> Trace:
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
-    """Return the trace with the fields of `Trace.to_json`, whose types the caller has checked.
+    """Return the trace with the fields of `Trace.to_json`; the caller has checked their types.
 
-    Raises `InvalidInput` for an unknown simulator, for another version of it, and for parameters that are not allowed.
+    Raises `InvalidInput` for an unknown simulator, for another version of the simulator, and for parameters that are
+    not allowed.
     """
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])

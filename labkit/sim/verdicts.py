@@ -13,7 +13,7 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Base class of judges of a simulator's states: the rows that a reader saw are compared with the `expected` ones.
+    """Base class of judges that compare the rows which a reader has seen in a simulator's state with the expected rows.
 
     `view` returns the part of a state that `history` uses, so that states with an equal view are judged only once.
     """
@@ -45,7 +45,10 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that no state selected by `where` violates the judge's property `name`, such as no_loss."""
+        """Return the property that no state selected by `where` violates the judge's property `name`, such as no_loss.
+
+        `where` is None if it selects all states. `sentence` is the meaning in words, and `because` returns the reason.
+        """
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -55,7 +58,7 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """Return the claim that in at least one state selected by `where` the reader misses no record."""
+        """Return the "sometimes" property that readers have seen every record in some state selected by `where`."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

@@ -14,7 +14,7 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """The record of a run: the simulator's name, version and parameters other than the defaults, and all actions."""
+    """The data that repeat a simulator's run: its name, version, parameters other than defaults, and actions."""
 
     model: str
     version: int

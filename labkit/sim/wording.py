@@ -12,12 +12,12 @@ _FEW_BITS = 200
 
 
 def members(bits: int) -> list[int]:
-    """Return the positions of the bits that are 1, which are the numbers in a bit set."""
+    """Return the numbers in a set that is encoded as bits: number n is in the set if bit n is 1."""
     if bits.bit_length() > _FEW_BITS:  # a shift of a number copies it
         return [number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """Return texts such as "2 crashes": how many faults of each name may still happen, leaving out zeros."""
+    """Return texts such as "2 crashes", which say how many faults of each kind may still happen; zeros are left out."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

@@ -15,7 +15,7 @@ WordT = TypeVar("WordT", bound=Word)
 
 
 class Write(Word):
-    """The kinds of durable writes that a step of a streaming job, such as a batch, can make."""
+    """The kinds of durable writes that a streaming job can make in one step, such as a batch."""
 
     PLAN = "plan"
     """The input that the step will take (Spark's `offsets/N`)."""
@@ -64,7 +64,7 @@ class Start(Word):
 
 
 class Leftover(Word):
-    """What a restart does with staged output, that is, output written before a crash that no reader has seen yet."""
+    """What a restart does with staged output, which was written before a crash but is not yet visible to readers."""
 
     DROPPED = "drops staged"
     """Recovery drops staged output; a repeated step stages it again."""
@@ -79,7 +79,7 @@ UNDOES = "undoes undecided"
 
 
 class Recovery(NamedTuple):
-    """The rules of a restart: from which record the job resumes, and what happens to unfinished steps and output."""
+    """The rules of a restart: from which durable record the job resumes, and what happens to unfinished output."""
 
     start: Start = Start.BEGINNING
     newest: bool = False
@@ -106,9 +106,9 @@ EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips m
 
 
 class Design(NamedTuple):
-    """The design of a job's writes: those of a step in order, the kind of output, and the rules of recovery.
+    """The order in which a job makes its durable writes, with the kind of its output and its rules of recovery.
 
-    Each item of `steps` is a set of writes that become durable together.
+    Each item of `steps` is a set of writes that become durable together (an atomic set).
     """
 
     steps: tuple[AtomicSet, ...]
@@ -126,7 +126,7 @@ class Design(NamedTuple):
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """Return the index of the atomic set that contains this write, or -1 if the job never makes the write."""
+        """Return the position in `steps` of the set with this write; -1 if the job never makes the write."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:
@@ -136,8 +136,8 @@ class Design(NamedTuple):
     def parse(cls, text: str) -> "Design":
         """Return the design in a text such as "plan > visible+marker > decision; transaction; from decision".
 
-        Its three parts are writes, output and recovery; the last two may be omitted. Raises `InvalidInput` for any
-        other text, and for a design that makes no sense.
+        The three parts of the text are writes, output and recovery; the last two may be omitted. Raises `InvalidInput`
+        for any other text, and for a design that makes no sense.
         """
         if len(text) > 300:
             raise InvalidInput(f"a design has at most 300 characters; write its three parts as in {EXAMPLE!r}.")
@@ -157,25 +157,25 @@ class Design(NamedTuple):
 
 
 def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
-    """Return the set of all writes in these atomic sets."""
+    """Return all writes in these sets of writes; the writes of one set become durable together."""
     return frozenset(write for each in steps for write in each)
 
 
 def without(steps: Iterable[AtomicSet], left_out: Collection[Write]) -> tuple[AtomicSet, ...]:
-    """Return the atomic sets without the writes in `left_out`, and without sets that become empty."""
+    """Return these sets of writes without the writes in `left_out`, and without sets that become empty."""
     kept = (tuple(each for each in writes if each not in left_out) for writes in steps)
     return tuple(writes for writes in kept if writes)
 
 
 def order_text(steps: Iterable[Iterable[Write]]) -> str:
-    """Return atomic sets of writes as text, in their order, for example `plan > visible+marker`."""
+    """Return an order of writes as text, such as `plan > visible+marker`; `+` joins simultaneous writes."""
     return " > ".join("+".join(each) for each in steps)
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
     """Return the member of an enumeration that a text names. Raises `InvalidInput` if there is none.
 
-    `what` is the word for the enumeration in the error message.
+    The error message calls the enumeration `what`.
     """
     names = [each.value for each in kind]
     if text not in names:
@@ -189,7 +189,7 @@ def atomic(writes: Iterable[Write]) -> AtomicSet:
 
 
 def parse_order(text: str) -> tuple[AtomicSet, ...]:
-    """Return the atomic sets in a text such as `plan > visible+marker`. Raises `InvalidInput` for any other text."""
+    """Return the order of writes in a text such as `plan > visible+marker`. Raises `InvalidInput` for other text."""
     steps = []
     met: set[Write] = set()
     for part in text.split(">"):
@@ -224,7 +224,10 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return the default kind of output: a transaction if another write is atomic with the rows, else appended rows."""
+    """Return the default kind of output: a transaction if rows become visible together with another write.
+
+    Otherwise the rows are appended.
+    """
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 
@@ -250,7 +253,10 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return why a write order and its recovery make no sense, as the end of a sentence; empty if they do."""
+    """Return the reason why an order of writes or its recovery makes no sense; empty if it makes sense.
+
+    The reason is a clause that can end a sentence.
+    """
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"
@@ -266,14 +272,14 @@ def nonsense(design: Design) -> str:
 
 
 def contradiction(recovery: Recovery) -> str:
-    """Return why two of these recovery rules exclude each other, as the end of a sentence; an empty text if none do."""
+    """Return the reason why two of these recovery rules exclude each other, as a clause; empty if none do."""
     if recovery.undoes and (recovery.skips or recovery.leftover is not Leftover.DROPPED):
         return "recovery that undoes output can neither skip nor finish output"
     return ""
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return a clause that names the record which recovery needs but no step writes; empty if there is none."""
+    """Return a clause that names a record which the recovery needs but no step writes; empty if there is none."""
     needed = READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"

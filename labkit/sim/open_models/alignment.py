@@ -20,7 +20,7 @@ from labkit.sim.rules import Rule
 
 
 class OpenAlignment(Barriers):
-    """A simulated job with checkpoints in which the learner programs when a task reads and copies its state."""
+    """A simulated job with checkpoints in which the learner programs when a task reads and when it copies its state."""
 
     name = "alignment_drill"
     parameters = PARAMETERS | {
@@ -48,9 +48,10 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the arguments of the learner's function that decides this action; None if the simulator decides it.
+        """Return the arguments with which the learner's function decides this action.
 
-        The arguments: the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
+        They are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs. The
+        result is None if the simulator decides the action.
         """
         if action.name not in self.steps:
             return None
@@ -86,7 +87,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values that fill in an action's sentence: for a copy of state, the task that makes it."""
+        """Return the values for the placeholders in an action's sentence: for a copy of state, its task."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}

@@ -11,7 +11,10 @@ Question = tuple[Any, ...]
 
 
 class OpenModel(Below[Any], Protocol):
-    """A simulator in which a learner's function decides some actions; `actions` returns all choices, right or wrong."""
+    """A simulator in which a learner's function decides some actions.
+
+    Its `actions` include every choice that the function could make, right or wrong.
+    """
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
@@ -21,12 +24,15 @@ class ChoiceModel(OpenModel, Protocol):
     """A simulator in which the learner's function chooses one action at a time, for example which channel to read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function that decides this action; None if the simulator decides it."""
+        """Return the arguments of the learner's function, which decides this action.
+
+        The result is None if the simulator decides the action itself.
+        """
         ...
 
 
 class ProgramModel(OpenModel, Protocol):
-    """A simulator in which the learner's function returns a list of actions; a crash may interrupt their execution."""
+    """A simulator in which the learner's function returns a list of actions, which a crash may interrupt."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
         """Return the arguments with which to call the learner's function after this action; None if it is not called.
@@ -43,5 +49,5 @@ class ProgramModel(OpenModel, Protocol):
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether the process that carries out the learner's list of actions has died, which drops the rest."""
+        """Return whether the process that carries out the learner's actions has died, which drops the rest."""
         ...

@@ -36,7 +36,7 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions, including those of the learner once the batch is in the write-ahead log."""
+        """Return the possible actions, including the learner's once the batch is in the write-ahead log."""
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
@@ -69,7 +69,10 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: the batch, the offsets of its rows, confirmed batches."""
+        """Return the arguments of the learner's function: the batch, its rows' offsets, and the confirmed batches.
+
+        The result is None if this action does not call the function.
+        """
         if action.name != "seal" or not self._commits(after):
             return None
         query = after.query

@@ -32,7 +32,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 
 
 class OpenDeduplication(Delivery):
-    """The simulator of a sender that repeats unacknowledged messages to a receiver, which the learner programs."""
+    """A simulator in which a sender repeats unacknowledged messages, and the learner programs the receiver."""
 
     name = "deduplication_drill"
     parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
@@ -50,8 +50,9 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: the message's id, and the ids in the receiver's table and
-        memory.
+        """Return the arguments of the learner's function: the message's id, and the ids in the table and in memory.
+
+        Table and memory are those of the receiver. The result is None if this action does not call the function.
         """
         if action.name != "receive":
             return None

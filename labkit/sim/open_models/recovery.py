@@ -24,14 +24,17 @@ class OpenRecovery(TwoPhaseCommit):
         self._returns = [[Action(name, which) for name in self.steps] for which in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions; a restart of a participant is offered as abort, commit and wait."""
+        """Return the possible actions; a participant that restarts may abort, commit or wait."""
         enabled: list[Action] = []
         for action in super().actions(state):
             enabled += self._returns[action.which] if action.name == "restart" else [action]
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the argument of the learner's function: the log of the recovering participant, as a list of words."""
+        """Return the argument of the learner's function: the recovering participant's log, as a list of words.
+
+        The result is None if the simulator decides this action itself.
+        """
         if action.name not in self.steps:
             return None
         return (list(map(str, state.participants[action.which].log)),)
@@ -50,7 +53,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: those of two-phase commit, and that only yes-voters wait after a restart."""
+        """Return the properties to check: those of two-phase commit, and that only participants in doubt wait."""
         sentence = "A participant that has not voted yes never waits for a decision."
         return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 

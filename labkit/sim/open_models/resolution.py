@@ -24,7 +24,7 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
 class OpenResolution(Pipeline):
-    """The simulator of a driver whose recovery the learner programs: it may commit or abort any transaction."""
+    """The simulator of a driver whose recovery the learner programs; it may commit or abort each transaction."""
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
@@ -48,7 +48,7 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether the engine may run again the task that wrote this transaction.
+        """Return whether the engine may run the task that wrote this transaction a second time.
 
         The task must have pre-committed in the current batch and have run only once; the number of retries is limited.
         """
@@ -76,9 +76,9 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the transactions of tasks that the current driver ran a second time are aborted.
+        """Return the state after the abort of the transactions of tasks that the current driver ran a second time.
 
-        Real sinks also abort them, because nobody has their votes.
+        Real sinks abort them as well, because no stored vote names them.
         """
         incarnation = state.query.driver.incarnation
         kept = tuple(
@@ -108,9 +108,10 @@ class OpenResolution(Pipeline):
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: last decided batch, stored votes, unfinished transactions.
+        """Return the arguments of the learner's function: last finished batch, stored votes, unfinished transactions.
 
-        A vote is {"batch": number, "handles": names of transactions}.
+        A vote is {"batch": number, "handles": names of transactions}. The result is None if this action does not call
+        the function.
         """
         if action.name != "start":
             return None
@@ -153,7 +154,7 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values that fill in an action's sentence; a transaction is given by its number."""
+        """Return the values for the placeholders in an action's sentence; a transaction is given by its number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {
