@@ -72,7 +72,7 @@ BAD = {
     b"!!\n\n--\n": "contains no word",
     b"fine\n\xff\n": "line 2: not UTF-8 (byte 1 of the line); save the text as UTF-8",
     b"fine\n\0\n": "line 2: binary data, not text",
-    b"fine\n" + b"a" * (MAX_LINE + 1) + b"\n": "line 2: longer than 16 MB; split it",
+    b"fine\n" + b"a" * (MAX_LINE + 1) + b"\n": "line 2: this line is longer than 16 MB; split it",
 }
 
 

@@ -40,7 +40,7 @@ def decode_line(raw: bytes, path: Path, offset: int) -> str:
 
 def _refuse_long(raw: bytes, path: Path, offset: int) -> None:
     if len(raw) > MAX_LINE:
-        raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into shorter lines.")
+        raise InvalidInput(f"{path}, line {offset + 1}: this line is longer than 16 MB; split it into shorter lines.")
 
 
 _REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
@@ -110,4 +110,4 @@ def log_lines(path: Path) -> Iterator[bytes]:
     except IsADirectoryError:
         raise InvalidInput(f"{path}: this is a folder; name a file with --input FILE.") from None
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); name a readable file.") from None
+        raise InvalidInput(f"{path}: this file cannot be read ({error.strerror}); name a readable file.") from None

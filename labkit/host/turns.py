@@ -54,8 +54,9 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
         return None
     if not (form := _FORM.fullmatch(text)):
         raise InvalidInput(
-            f"LABKIT_TURNS={text[:60]}: write how many runs may be under way at a time, from 1 to 999; a colon and a "
-            "folder for their queue may follow, as in LABKIT_TURNS=2:/srv/turns."
+            f"LABKIT_TURNS={text[:60]}: this limit on simultaneous runs is malformed; write how many runs may be under "
+            "way at a time, from 1 to 999. A colon and a folder for their queue may follow, as in "
+            "LABKIT_TURNS=2:/srv/turns."
         )
     return Turns(int(form[1]), Path(form[2]) if form[2] else FOLDER)
 

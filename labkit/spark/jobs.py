@@ -96,9 +96,9 @@ def totals(lines: "DataFrame") -> "DataFrame":
 def each(lines: "DataFrame") -> "DataFrame":
     """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
-    At most `PARTITIONS` tasks compute them. Without this limit Spark would start a task for every thread of the
-    session, but the queries of a driver share the threads, and for a crash in a task all tasks of a batch must run
-    at once.
+    At most `PARTITIONS` tasks compute the rows. Without this limit Spark would start a task for every thread of the
+    session. But all queries of a driver share these threads, and a crash inside a task needs all tasks of its batch to
+    run at once.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")

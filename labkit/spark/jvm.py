@@ -271,8 +271,8 @@ def _environment(scratch: Path) -> dict[str, str]:
 def own_interpreter(scratch: Path, command: Sequence[str] = tuple(own_python())) -> dict[str, str]:
     """Return environment variables with which Spark starts its Python processes by this command.
 
-    By default they import nothing from the working directory. Python needs an option for this, but Spark accepts only
-    the path of a program, so a script is written to `scratch`.
+    By default these processes import nothing from the working directory. Python needs an option for this, but Spark
+    accepts only the path of a program, so this function writes a script to `scratch`.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     program = scratch / "python"

@@ -18,7 +18,8 @@ def check_scheduler(master: str) -> None:
     """Raise `InvalidInput` unless the master URL stands for local threads, such as `local[4]`, or for a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
-            f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
+            f"--master {master[:80]}: this is not a master URL of Spark; write local[4] for threads of this machine, "
+            "or spark://HOST:PORT for a cluster."
         )
 
 
@@ -58,8 +59,8 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
         raise InvalidInput(
-            f"--master {master[:80]}: write spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES], or "
-            "leave it out to run tasks in threads of the driver."
+            f"--master {master[:80]}: this is not the URL of a Spark cluster; write spark://HOST:PORT or "
+            "local-cluster[EXECUTORS,CORES,MEGABYTES], or leave --master out to run tasks in threads of the driver."
         )
     if cluster["number"] is not None and any(crash.point.in_task for crash in crashes):
         there = int(cluster["number"]) * int(cluster["cores"])

@@ -48,7 +48,7 @@ NAMES = {
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
     "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', which "
     "cannot upsert by key; use --store sqlite, postgres.",
-    "--master yarn": "--master yarn: write spark://HOST:PORT...",
+    "--master yarn": "--master yarn: ...write spark://HOST:PORT...",
     f"{CLUSTER} --job socket": "...the job `socket` runs only in Spark's local mode...",
     "--victim executor --crash sink.mid_write": "--victim executor: ...the driver is its own executor...",
     f"{KILLED} --job totals": "--victim executor: ...the driver writes, not an executor...",
@@ -85,7 +85,7 @@ INPUTS = [
     (b'{"word": 7}\n', "line 1: Expected `str`, got `int`"),
     (b'{"word": ""}\n', "line 1: the field `word` is empty"),
     (b'{"word": "a", "x": 1}\n', "line 1: Object contains unknown field `x`"),
-    (b'{"word": "' + b"a" * (16 * 2**20) + b'"}\n', "line 1: longer than 16 MB"),
+    (b'{"word": "' + b"a" * (16 * 2**20) + b'"}\n', "line 1: this line is longer than 16 MB"),
 ]
 
 

@@ -134,9 +134,7 @@ REFUSED = {
     "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other",
     "explore pipeline --symmetry": "leave --symmetry out",
     "explore two_phase_commit --symmetry --walks 3": "--symmetry and --walks exclude each other",
-    "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, "
-    "or spark://HOST:PORT "
-    "for a cluster.",
+    "explore pipeline --master spork": "write local[4] for threads of this machine, or spark://HOST:PORT",
     "explore pipeline --walks -1": "--walks -1: choose a whole number from 0.",
     "explore pipeline --walks 1 --steps 0": "--steps 0: choose a whole number from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",

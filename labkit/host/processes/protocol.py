@@ -15,7 +15,7 @@ from labkit.host.processes.events import AnyEvent, QueryEvent
 
 
 class ProtocolError(JobFailed):
-    """Raised for an event of a driver or query that its present state does not allow; the message names both."""
+    """Raised for an event of a driver or query that its present state does not allow, or that cannot be decoded."""
 
 
 class DriverState(StrEnum):

@@ -20,7 +20,10 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
     """
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise InvalidInput(f"{where}={address[:60]}: write host:port, for example 127.0.0.1:9092.")
+        raise InvalidInput(
+            f"{where}={address[:60]}: this is not the address of a Kafka broker; write host:port, for example "
+            "127.0.0.1:9092."
+        )
     return host.strip("[]"), int(port)
 
 

@@ -71,9 +71,9 @@ class Ahead:
     ) -> WatchedRun:
         """Call `decide` before each further system call of the command, as the function `watch` of `watching` does.
 
-        As soon as every call waits for `decide`, `begin` is called, to tell the waiting command to continue. When
-        `is_done` returns True, this method returns: the command stays alive, its calls no longer wait, and `watch` may
-        be called again. If the method ends for another reason, such as the answer KILL, it kills the command.
+        As soon as every call is intercepted, this method calls `begin`, which tells the waiting command to continue.
+        When `is_done` returns True, this method returns: the command stays alive, its calls no longer wait, and `watch`
+        may be called again. If the method ends for another reason, such as the answer KILL, it kills the command.
         """
         goes_on = False
         try:

@@ -62,7 +62,7 @@ class Scenario(Options):
     """All options of one run: the job and its input, the sink and its store, and the planned crashes.
 
     The first driver is killed at `crashes[0]`, the second at `crashes[1]`, and the driver after the last crash runs
-    to the end. The printed command names the options in the order of the fields.
+    to the end. The command that labkit prints for repeating a run lists the options in the order of these fields.
     """
 
     VERB = "labkit run"
