@@ -139,7 +139,7 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _large_batch(self, harness: Harness, run: PipelineRun) -> None:
-        glances = Glances(harness.helpers, 0.0)
+        glances = Glances(harness.helpers, 0.0, harness.settings.watched)
         with self._with_large(harness, run):
             start = harness.start(run, ask=glances)
             if harness.failed(start):

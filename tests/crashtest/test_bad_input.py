@@ -5,6 +5,7 @@ import sqlite3
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
+from labkit.crashtest.blackbox.healthy import Glances
 from labkit.crashtest.configured import requested
 from labkit.crashtest.harness.plain_job import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
@@ -275,6 +277,38 @@ def test_a_reader_that_waits_for_a_lock_is_given_up_where_nobody_waits(tmp_path:
             reader.values(20.0, asleep=0.15)
         db.rollback()
         assert reader.values(asleep=0.15) == []
+
+
+def test_a_reader_that_waited_is_called_again_only_under_other_locks(tmp_path: Path) -> None:
+    database = str(tmp_path / "db")
+    calls: list[str] = []
+    with (
+        sqlite3.connect(database, isolation_level=None) as db,
+        Reader(subject(tmp_path, LOCKED.format(database=database), "read"), tmp_path / "log") as reader,
+    ):
+        db.execute("CREATE TABLE rows (id)")
+
+        def values(*arguments: Any, **named: Any) -> list[Any]:
+            calls.append(family)
+            return reader.values(*arguments, **named)
+
+        helpers: Any = SimpleNamespace(reader=SimpleNamespace(values=values))
+        glances = Glances(helpers, 0.0, [tmp_path])
+        for family, statement in {
+            "before": "BEGIN",
+            "begun": "INSERT INTO rows VALUES (1)",  # locked, but only against other writers
+            "inserted": "PRAGMA locking_mode",
+            "same": "COMMIT",
+            "committed": "BEGIN EXCLUSIVE",
+            "shut": "INSERT INTO rows VALUES (2)",
+            "still shut": "COMMIT",
+            "open": "SELECT 1",
+        }.items():
+            effect: Any = SimpleNamespace(family=family)
+            glances(effect)
+            db.execute(statement)
+    assert calls == ["before", "begun", "inserted", "same", "committed", "shut", "open"]
+    assert [glance.happened for glance in glances.taken] == [0, 0, 1, 2, 3, 4, 7]
 
 
 def test_a_reader_that_works_is_not_given_up(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from labkit.crashtest.blackbox.expectation import Expectation, some
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, replaces, showing
-from labkit.crashtest.harness.reader import ReaderFailed
+from labkit.crashtest.harness.reader import ReaderFailed, ReaderWaits
+from labkit.host.file_locks import write_locks
 from labkit.host.file_reads import FileReads
 
 QUICK_READ = 0.5
@@ -74,13 +75,19 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called. The test chooses crash points by these readings, so the load of the machine must not
-    decide which of them succeed; only locks that the pipeline holds may.
+    A slow reader is not called, nor a reader that has waited for a lock while the same files were locked as now. The
+    test chooses crash points by these readings, so the load of the machine must not decide which of them succeed; only
+    locks that the pipeline holds may.
     """
 
-    def __init__(self, helpers: HelperCommands, usual: float) -> None:
-        """Prepare to call the user's reader; a call usually takes `usual` seconds."""
-        self._helpers, self._usual = helpers, usual
+    def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
+        """Prepare to call the user's reader; a call usually takes `usual` seconds.
+
+        `watched` are the folders in which the pipeline may lock files.
+        """
+        self._helpers, self._usual, self._watched = helpers, usual, watched
+        self._shut: frozenset[str] = frozenset()
+        """The locks of the pipeline while the reader last waited for one."""
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -92,12 +99,16 @@ class Glances:
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0 or self._skips(effect.family):
             return
-        begun = time.monotonic()
+        begun, locks = time.monotonic(), write_locks(self._watched)
+        if locks and locks == self._shut:
+            return
         try:
             values = self._helpers.reader.values(HELD_SECONDS, asleep=max(ASLEEP_SECONDS, ASLEEP * self._usual))
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
-        except (ReaderFailed, InvalidInput):  # the readings before and after are compared instead
+        except (ReaderFailed, InvalidInput) as error:  # the readings before and after are compared instead
+            if isinstance(error, ReaderWaits):
+                self._shut = locks
             self._locked_out[effect.family] += 1
             times = self._locked_out[effect.family]
             self._skipped[effect.family] = min(2**times - 1, MOST_SKIPPED)
@@ -134,7 +145,7 @@ def healthy(harness: Harness) -> Healthy:
     # Otherwise the reader would create its tables only in this run, where it is called at every effect, and not in a
     # run with a crash.
     harness.reads_first = usual <= QUICK_READ
-    glances = Glances(harness.helpers, usual)
+    glances = Glances(harness.helpers, usual, harness.settings.watched)
     harness.wanted = expected
     with harness.run("healthy", "no crash") as run, FileReads(harness.settings.watched) as reads:
         start = harness.start(run, ask=glances)

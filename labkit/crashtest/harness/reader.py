@@ -49,6 +49,10 @@ class ReaderFailed(LabError):
     exit_code = 64
 
 
+class ReaderWaits(ReaderFailed):
+    """Raised if the user's reader was stopped while it waited for a lock."""
+
+
 Verb = Literal["adapter", "describe", "values", "reset"]
 
 
@@ -71,6 +75,8 @@ class Answer(Struct, frozen=True):
     """The reason why there is no answer; empty if there is one."""
     fatal: bool = False
     """Whether later questions would get no answer either."""
+    waits: bool = False
+    """Whether the user's function was stopped because it waited for a lock."""
 
 
 class Reader:
@@ -115,7 +121,7 @@ class Reader:
 
         labkit stops a call that takes more than `seconds`, or that sleeps for `asleep` seconds in a row, as a call that
         waits for a lock does. Raises `ReaderFailed` if this call fails, and `InvalidInput` if every later call would
-        fail as well.
+        fail as well. The call that waits for a lock raises `ReaderWaits`.
         """
         return self._ask("values", seconds, asleep).values
 
@@ -132,7 +138,8 @@ class Reader:
             if verb != "describe" and not answer.because:
                 answer = self._answer(verb, seconds, asleep)
         if answer.because:
-            raise (InvalidInput if answer.fatal else ReaderFailed)(answer.because)
+            failure = InvalidInput if answer.fatal else ReaderWaits if answer.waits else ReaderFailed
+            raise failure(answer.because)
         return answer
 
     def _start(self) -> None:
@@ -167,7 +174,7 @@ class Reader:
                     late = f"importing this file took more than {seconds:.0f} s; move slow code into functions."
                     return Answer(because=f"{self._subject}: {late}")
                 how = "waited for a lock" if left else f"took more than {seconds:.3g} s"
-                return Answer(because=f"{self._subject}: {_WORDS[verb]} {how} and was stopped.")
+                return Answer(because=f"{self._subject}: {_WORDS[verb]} {how} and was stopped.", waits=bool(left))
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
