@@ -125,7 +125,7 @@ def test_a_file_gives_its_questions(tmp_path: Path):
         ('"3" =', '"4" =', "[if] names '4', which is not an option"),
         ('"Three were there before."', '""', "at `$.if[...]`"),
         ("[rows]", "[Rows]", "[Rows]: the name has other characters"),
-        ("[rows]", "[rows", "00.toml: Expected"),
+        ("[rows]", "[rows", "00.toml cannot be read as a file of questions: Expected"),
         ('kind = "choice"', 'kind = "number"', "a number has no options"),
         ('right = "6"', "right = []", "right does not fit the kind"),
         ('kind = "choice"', 'kind = "several"', "right does not fit the kind"),

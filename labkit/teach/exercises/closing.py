@@ -112,7 +112,7 @@ class Run(Overlay[Any]):
         try:
             return tuple(self.open_model.program(after, steps))
         except ValueError as error:
-            raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
+            raise Unusable(f"{self.ask.with_answer(*question)}, which is impossible here: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
         """Return the simulator's own properties; they ignore the steps that are still to be performed."""

@@ -170,7 +170,7 @@ def _of_file(file: Traversable) -> dict[str, Question]:
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{file.name}: {error}; correct the file.") from None
+        raise InvalidInput(f"{file.name} cannot be read as a file of questions: {error}; correct the file.") from None
     if len(tables) > MOST:
         raise InvalidInput(
             f"{file.name}: this file has {len(tables)} questions, and a notebook may have at most {MOST}; remove some."

@@ -320,7 +320,7 @@ class Delivery:
         """
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
-            raise Broken(f"{_request_text(request)} failed: {answer[2]}")
+            raise Broken(f"the store could not perform {_request_text(request)}: {answer[2]}")
         self._exchanges.append([request, answer])
         self.trial.story.requests.append(_request_text(request))
         if self.process.may_show or self.trial.is_behind:
