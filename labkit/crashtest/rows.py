@@ -140,7 +140,9 @@ def read_rows(path: Path, batches: int) -> Rows:
     except OSError as error:
         raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
     except ValueError as error:
-        raise InvalidInput(f"--rows {path}: a line is not valid JSON ({error}); write one object per line.") from None
+        raise InvalidInput(
+            f"--rows {path}: a line is not valid JSON ({error}); write one JSON object per line."
+        ) from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not isinstance(row.get("id"), int):
             raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")

@@ -114,7 +114,7 @@ def test_a_write_in_two_sets_of_a_step_has_no_order() -> None:
 
 def test_steps_that_differ_are_refused() -> None:
     names = numbered(*STEP, "rename plan", "write done", "write data")
-    with pytest.raises(InvalidInput, match="and step 2 'plan > marker > visible'"):
+    with pytest.raises(InvalidInput, match="step 2 in the order 'plan > marker > visible'"):
         told(names)
 
 

@@ -295,7 +295,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            f"the writes of one step are interleaved ({write_order}), so no kind comes first; set `ends` (--ends) to "
-            "an effect that ends every step, or leave `ends` out."
+            f"the writes of a step are interleaved ({write_order}), so none comes first; leave `ends` (--ends) out, or "
+            "set it to an effect that ends every step."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())
