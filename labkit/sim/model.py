@@ -57,8 +57,8 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
         if get_origin(hints[field]) is not Annotated:
             raise TypeError(
-                f"{process.__name__}.{field} must be typed as Durable or Volatile, so that a crash knows "
-                "whether to erase it."
+                f"{process.__name__}.{field} must be typed as Durable or Volatile, because a simulated "
+                "crash resets only volatile fields."
             )
         marks[field] = str(get_args(hints[field])[1])
     return marks
@@ -165,7 +165,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def initial(self) -> StateT:
-        """Return the initial state."""
+        """Return the simulator's initial state."""
 
     @abstractmethod
     def actions(self, state: StateT) -> Sequence[Action]:

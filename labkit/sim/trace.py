@@ -77,7 +77,7 @@ def _checked(name: str, version: int, parameters: Mapping[str, object], actions:
     if version != own.version:
         raise InvalidInput(
             f"the trace was recorded with version {version} of {name}, and this labkit has version "
-            f"{own.version}; record it again."
+            f"{own.version}; record the run again."
         )
     values = settle(name, own.parameters, parameters)
     return Trace(name, version, chosen(own.parameters, values), tuple(actions))

@@ -117,7 +117,7 @@ class Design(NamedTuple):
 
     @property
     def writes(self) -> frozenset[Write]:
-        """Return the set of all writes in a step of the job."""
+        """Return the set of all durable writes that a step of the job makes."""
         return writes_of(self.steps)
 
     @property
@@ -152,7 +152,7 @@ class Design(NamedTuple):
         design = cls(steps, output, recovery)
         reason = nonsense(design)
         if reason:
-            raise InvalidInput(f"{text[:60]!r} is not a design: {reason}.")
+            raise InvalidInput(f"{text[:60]!r} is not a design: {reason}; change the writes or the recovery.")
         return design
 
 

@@ -148,7 +148,7 @@ def settings(values: Values) -> Settings:
     order = str(values["order"])
     design = Design(_long(order), Output(str(values["output"])), recovery)
     if reason := nonsense(design):
-        raise InvalidInput(f"order={order[:60]}: {reason}.")
+        raise InvalidInput(f"order={order[:60]} makes no sense: {reason}; change the order or the recovery.")
     fault = Fault(str(values["fault"]))
     faults = 0 if fault is Fault.NONE else int(values["faults"])
     return Settings(design, World(str(values["input"])), int(values["rows"]), int(values["crashes"]), fault, faults)
@@ -205,12 +205,12 @@ class Job(NamedTuple):
 
     @property
     def note(self) -> Note:
-        """Return the record to write when the step is done."""
+        """Return the durable record that this step is done, which the job writes then."""
         return Note(self.step, self.end)
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return the operator state after the step, which is the running count."""
+        """Return the operator state after this step: its running count."""
         return Snapshot(self.step, self.end, self.base + self.end - self.start)
 
 

@@ -62,7 +62,9 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
             for name in waiting.pop(0).actions:
                 walk.forward(_named(model, walk.state, name))
     if waiting:
-        raise JobFailed(f"the failpoint {waiting[0].point} was never reached; choose another failpoint or batch.")
+        raise JobFailed(
+            f"the failpoint {waiting[0].point} was never reached in this run; choose another failpoint or batch."
+        )
     return walk
 
 
