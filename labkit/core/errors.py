@@ -10,7 +10,7 @@ class LabError(Exception):
     exit_code = 70
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython prints for this error: its message, without the traceback."""
+        """Return the lines that IPython prints for a labkit error: its message, without the traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 

@@ -217,7 +217,10 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open transactions, and examine them. Iterate over these rows after all events."""
+        """Yield the rows that open transactions still hide at the end of the history, and examine them.
+
+        Iterate over them after all other events.
+        """
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:

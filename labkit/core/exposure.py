@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
     @classmethod
     def exactly(cls, moment: float) -> "Span":
-        """Return a time that is known exactly, so that both bounds are equal."""
+        """Return a span of time whose two bounds are equal, for a time that is known exactly."""
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
@@ -249,21 +249,21 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a change to what readers see, and note its time if their view becomes wrong or right again."""
+        """Apply a change to the rows that readers see. If they become wrong or right by it, note the time."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add a row to what readers see, or remove it if `sight.goes`.
+        """Add a row to the rows of its key that readers see, or remove it if `sight.goes`.
 
         `place` is the position of the row's record among those of its key, or -1 if no input explains the row.
         """
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
-        """Return whether readers now see something that no run without failures could show."""
+        """Return whether the rows of this key that readers now see could not come from a run without failures."""
 
     @abstractmethod
     def missing(self) -> int:
@@ -281,7 +281,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return how long values were wrong or right ones hidden, and how many records never appeared."""
+        """Return how long this key's values were wrong or hidden, and how many of its records never appeared."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())

@@ -115,7 +115,6 @@ class _Tally:
             self.absent[plan] = len(planned)
 
     def observe(self, row: Observation) -> None:
-        """Process the next row that a reader could have seen."""
         record = self._explanation(row)
         if record:
             furthest = self.furthest.setdefault(record.key, record)

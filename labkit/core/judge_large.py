@@ -90,7 +90,7 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Add an offset, and return whether the caller should store details of it as one of the ten examples.
+        """Add an offset at which the anomaly occurred; return whether it is one of the ten examples with details.
 
         `index` is the index of the expected record, or -1 if none has this offset.
         """
@@ -232,7 +232,7 @@ class _Tally:
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
-        """Return the last value of each key, and free the memory of everything else."""
+        """Return the last value of each key that readers saw, and free the memory of everything else."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]

@@ -52,7 +52,7 @@ class Kind(ABC, Generic[ValueT]):
         """Return the checked value for what a user typed: `Strategy.WAL` for `"wal"`. Raises `Unfit` if it is wrong."""
 
     def of_text(self, text: str) -> object:
-        """Convert a text from the command line to the type that `read` expects."""
+        """Convert an option's text from the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
@@ -60,7 +60,7 @@ class Kind(ABC, Generic[ValueT]):
         return value
 
     def plain(self, value: ValueT) -> Plain:
-        """Return the value as it is written to JSON."""
+        """Return an option's value in the form for JSON."""
         word: Plain = self.word(value)
         return word
 
@@ -114,15 +114,15 @@ class Name(Kind[NameT]):
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """Return the text by which users type the member; None for a member that users cannot type."""
+        """Return the text by which users type a member of an enumeration; None if users cannot type this member."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """Return the member's value for JSON, also for a member that users cannot type."""
+        """Return the value of an enumeration's member for JSON, even if users cannot type it."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return the text from JSON if users can type it, otherwise None."""
+        """Return the text from JSON if it is the value of a member that users can type, otherwise None."""
         return None if plain == self._unsaid else plain
 
 
@@ -196,15 +196,15 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return True for the value that users choose with the flag, and False for the other value."""
+        """Return True for the value that users choose with the option's flag, and False for the other value."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
-        """Return the name of the value, for JSON."""
+        """Return the name that JSON uses for one of the option's two values."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether a user needs the flag to choose the value that JSON calls by this name."""
+        """Return whether users choose the value that JSON calls by this name with the option's flag."""
         return plain == self._on
 
 

@@ -74,7 +74,7 @@ class Option(Generic[ValueT]):
 
     @property
     def parameter(self) -> str:
-        """Return the option's name as a parameter of the command line, with underscores."""
+        """Return the option's name as the command-line parser stores it, with underscores."""
         return self.flag_name or self.keyword
 
     @property
@@ -89,7 +89,7 @@ class Option(Generic[ValueT]):
 
     @property
     def default_word(self) -> Word:
-        """Return the default as a user types it; None if there is none, or if it depends on other options."""
+        """Return the option's default as a user types it; None if it has none, or if other options decide it."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
@@ -151,7 +151,7 @@ class Option(Generic[ValueT]):
 
 
 def declared(option: Option[Any], default: DefaultT) -> DefaultT:
-    """Return a dataclass field whose metadata contain this option."""
+    """Return a dataclass field with this default, whose metadata contain the option."""
     return field(default=default, metadata={_KEY: option})
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record that a job should write. The word count writes one per input record: a word and its new count.
+    """One record that a job should write.
 
-    `offset` is the position of the input record, `key` the word, `value` its count up to and including this record.
+    labkit's jobs count words and write one record for each input record: `key` is the word, `value` its count up to and
+    including this input record, and `offset` the input record's position.
     """
 
     offset: int
@@ -31,7 +32,7 @@ def word_counts(words: Iterable[str]) -> Iterator[Record]:
 
 
 class Visibility(StrEnum):
-    """Whether the transaction of a row that a reader saw had committed, was still open, or was aborted later."""
+    """The state of a row's transaction when a reader saw the row: committed, still open, or aborted later."""
 
     COMMITTED = "committed"
     """Read after its transaction committed, or written outside of any transaction."""

@@ -79,7 +79,7 @@ class Witness(NamedTuple):
     moment: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the example as plain data for JSON, without fields that are unknown or unused."""
+        """Return this example of an anomaly as plain data for JSON, without fields that are unknown or unused."""
         parts = {_IN_FILES.get(name, name): part for name, part in self._asdict().items() if part is not None}
         return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
 

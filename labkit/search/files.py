@@ -29,23 +29,23 @@ class Files(NamedTuple):
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into a file, which is complete or absent even if the process dies."""
+        """Pickle a value into a file of the search, which is complete or absent even if the process dies."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Return the value that `dump` pickled under this kind, level and part."""
+        """Return the value that `dump` has pickled for this kind, level and part."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write a NumPy array into a file, which is complete or absent even if the process dies."""
+        """Write a NumPy array into a file of the search, which is complete or absent even if the process dies."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Return the array that `save` wrote under this kind, level and part."""
+        """Return the array that `save` has written for this kind, level and part."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
@@ -61,7 +61,10 @@ class Files(NamedTuple):
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Return the states of `part` that the task of part `sender` stored with `send`."""
+        """Return those states in the file of the task for part `sender` that belong to the part `part`.
+
+        The task stored the file with `send`; `of` is the number of parts.
+        """
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()
             first, end = places[part : part + 2]

@@ -129,7 +129,7 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Process level by level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
+        """Search level by level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -265,7 +265,10 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """The successors that one task computes from one part of a level's states."""
+    """The successors that one Spark task computes from one part of a level's states.
+
+    A level contains the states at one distance from the start of the search.
+    """
 
     def __init__(self, tools: _Tools, step: _Step) -> None:
         self.model, self.packer, self.step = tools.model, tools.packer, step
@@ -277,7 +280,10 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Check the states that these numbers encode and, unless this is the last level, take every action in each."""
+        """Check the states that these numbers encode, and take every action in each.
+
+        If the search ends with this level, the states are only checked.
+        """
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:
@@ -298,7 +304,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of one part of a level's states, and store them, grouped by the part they belong to."""
+    """Compute the successors of one part of a level's states, and store them grouped by the part they belong to."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -322,7 +328,10 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store the successors that a part could not encode before; an encoded state has `width` bytes."""
+    """Encode and store those successors of a part's states that contained values without a code before.
+
+    An encoded state has `width` bytes.
+    """
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -333,8 +342,8 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
     """Store, for the next level, those of the states sent to a part that are new; return how many there are.
 
-    `senders` names the tasks that sent states, as pairs of a kind and a part. The states are read in this order, so
-    their order does not depend on which task ended first.
+    `senders` names the files that tasks sent, as pairs of a kind of file and the part of the task. The states are read
+    in this order, so their order does not depend on which task ended first.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

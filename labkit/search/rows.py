@@ -90,7 +90,7 @@ def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 
 
 def parent(level: Pairs, number: int) -> int:
-    """Return the parent of state `number`, found in the sorted rows of its level."""
+    """Return the parent of the state `number`, which is looked up in the sorted rows of its level."""
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
     (result,) = numbers(level["parent"][place])

@@ -95,7 +95,7 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """A simulator before its parameters are chosen: its class, its scenarios (named example runs), and their player."""
+    """A simulator before its parameters are chosen: its class, its example runs (scenarios), and how to play them."""
 
     model: type[ModelT]
     sentence: str

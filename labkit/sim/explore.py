@@ -94,7 +94,7 @@ class Exploration:
         return not self.stopped
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result of the search as a dictionary for JSON."""
+        """Return the result of the search as a dictionary for JSON, with traces as text."""
         plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
         return plain | {
             "parameters": dict(self.parameters),
@@ -164,7 +164,10 @@ class Search(Generic[StateT]):
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Search level by level until a level is empty, and return this object."""
+        """Search until a level has no new states, and return this object.
+
+        A level contains the states at one distance from the start.
+        """
         while self.level:
             self.advance()
         return self
@@ -181,7 +184,10 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Check these states of the current level and, unless the search must stop, take every action in them."""
+        """Check the properties in these states and, unless the search must stop, take every action in them.
+
+        The states, encoded as numbers, are a part of the current level.
+        """
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
@@ -264,7 +270,7 @@ class Search(Generic[StateT]):
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
-        """Record the violations found in a completed level, and increase the depth if there is a next level."""
+        """Record the violations that a level of the search has found; increase the depth if there is a next level."""
         self._note_broken()
         self.depth += bool(self.level)
 

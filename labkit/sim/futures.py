@@ -124,7 +124,6 @@ class _Graph(Generic[StateT]):
         self._shares = self._chances(order) if self._circling else []
 
     def knows(self, state: StateT) -> bool:
-        """Return whether the search has visited this state."""
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:

@@ -25,7 +25,7 @@ class _Bits:
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Reserve an unused bit for this part of a state, and return it."""
+        """Reserve an unused bit of the numbers that encode states for this part of a state, and return it."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit

@@ -76,7 +76,7 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence that says what an action does, with the placeholders of its template filled in."""
+        """Return the sentence that describes an action, with the placeholders of its template filled in."""
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:

@@ -84,7 +84,10 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 
 def meaning(fact: str) -> str:
-    """Return what a result of `facts` means, in words. Raises `KeyError` for an unknown name."""
+    """Return the meaning in words of a result that a simulator computes from a run.
+
+    Raises `KeyError` for an unknown name.
+    """
     for exported in MODELS.values():
         if fact in exported.meanings:
             return exported.meanings[fact]

@@ -58,7 +58,10 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.apply(state, action))
 
     def in_full(self, exploration: Exploration) -> Exploration:
-        """Return the result of a search of this wrapper with traces and reasons that fit the wrapped simulator."""
+        """Return the result of a search of this wrapper with its traces and reasons translated.
+
+        They then fit the wrapped simulator.
+        """
         return replace(exploration, violations=tuple(map(self._in_full, exploration.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:

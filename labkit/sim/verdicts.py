@@ -35,7 +35,7 @@ class StateJudge(ABC, Generic[StateT]):
         return self._verdicts[view]
 
     def because(self, state: StateT) -> str:
-        """Return the reason for the verdict on a state, as a sentence."""
+        """Return the reason for the verdict on a simulator's state, as a sentence."""
         return self.verdict(state).because + "."
 
     def claim(

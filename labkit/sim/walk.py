@@ -37,7 +37,7 @@ class Trace:
 
     @classmethod
     def of(cls, model: Model[Any], actions: Sequence[Action]) -> "Trace":
-        """Return the trace of these actions in a simulator."""
+        """Return the trace of a run that takes these actions in a simulator."""
         parameters = chosen(model.parameters, model.values)
         return cls(model.name, model.version, parameters, tuple(actions))
 
@@ -60,12 +60,12 @@ class Replay:
 
     @property
     def state(self) -> Any:
-        """Return the current state."""
+        """Return the current state of the run."""
         return self.states[-1]
 
     @property
     def trace(self) -> Trace:
-        """Return the trace of the actions so far."""
+        """Return the trace of the run's actions so far."""
         return Trace.of(self.model, self.actions)
 
     def beginning(self, length: int) -> "Replay":
@@ -75,7 +75,10 @@ class Replay:
         return walk
 
     def forward(self, action: Action) -> Any:
-        """Take one action and return the new state. Raises `InvalidAction` if the action is not enabled."""
+        """Take one action in the current state and return the new state.
+
+        Raises `InvalidAction` if the action is not enabled.
+        """
         self.states.append(self.model.step(self.state, action))
         self.actions.append(action)
         return self.state

@@ -19,7 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box in a picture of the order in which an engine makes its writes durable.
+    """One box in a picture of an engine's durable writes, which are drawn in order.
 
     It holds writes that become durable together, and the file or request that makes them durable.
     """

@@ -73,7 +73,7 @@ class Cell(NamedTuple):
 
     @property
     def height(self) -> float:
-        """The row's height in pixels."""
+        """The height in pixels of a row in a box."""
         sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
         if self.is_level:
             return 10 + max([LINE, *sizes])

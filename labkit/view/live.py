@@ -44,12 +44,15 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last choice of an action or a run. Raises `InvalidAction` if there is none."""
+        """Undo the last change of the run, which was an action or the opening of another run.
+
+        Raises `InvalidAction` if there is nothing to undo.
+        """
         self.session.undo()
         self._presenter.tell("")
 
     def redo(self) -> None:
-        """Repeat the last choice that was undone. Raises `InvalidAction` if there is none."""
+        """Repeat the last change of the run that was undone. Raises `InvalidAction` if there is none."""
         self.session.redo()
         self._presenter.tell("")
 

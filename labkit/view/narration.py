@@ -65,7 +65,10 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Evaluate every property from step `shared` on; verdicts that were final before that step stay."""
+        """Compute the verdicts on all properties from step `shared` on.
+
+        Verdicts that became final before that step stay.
+        """
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}

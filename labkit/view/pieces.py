@@ -12,9 +12,9 @@ from labkit.view.svg import KINDS, document, icon, words
 
 
 class Piece(NamedTuple):
-    """One box in the picture: a part of a streaming job, its work in short lines, and whether it survives a crash.
+    """A part of a streaming job, drawn as a box: its name, its work in short lines, and whether it survives a crash.
 
-    `x` and `y` are the position of its upper left corner in pixels.
+    `x` and `y` are the position of the box's upper left corner in pixels.
     """
 
     name: str

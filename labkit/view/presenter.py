@@ -73,10 +73,10 @@ class Presenter:
         self.tell(notice)
 
     def do(self, action: str, at: int | None = None) -> str:
-        """Take an action for the reader at step `at` (default: the current one).
+        """Take an action that the reader has chosen, in the state after step `at` (default: the current step).
 
-        Returns a sentence on the tasks that this completes, or an empty text. Raises `InvalidAction` if the action
-        is impossible there.
+        Returns a sentence that names the tasks (small goals for the reader) which the action completes, or an empty
+        text. Raises `InvalidAction` if the action is impossible there.
         """
         session = self.session
         session.do(action, at)

@@ -100,7 +100,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the distance between two numbers on an axis that reaches up to `most`; both are in seconds."""
+    """Return the distance between two labels of an axis that ends at `most`; both are in seconds."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

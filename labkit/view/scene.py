@@ -134,7 +134,7 @@ class Place(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The two functions that draw the states and the actions of one simulator."""
+    """The two functions that draw one simulator: its states, and the place of an action in the picture."""
 
     scene: Callable[[Any, Any], Scene]
     """Returns the picture of a state of the simulator."""

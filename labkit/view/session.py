@@ -63,9 +63,10 @@ class Session:
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
-        """Take an action at step `at` (default: the current one); later steps of the run are dropped.
+        """Take an action in the state after step `at`, by default the current one.
 
-        Raises `InvalidAction`, which lists the possible actions, if this one is impossible there.
+        Later steps of the run are dropped, unless the run already goes on with this action. Raises `InvalidAction`,
+        which lists the possible actions, if this one is impossible there.
         """
         step = self._step(self.at if at is None else at)
         taken = Action.parse(action)
@@ -166,11 +167,11 @@ class Session:
 
     @property
     def most_states(self) -> int:
-        """The number of states after which `prospects` stops searching."""
+        """The number of states after which `prospects` stops its search and calls the rest unknown."""
         return self._looked().max_states
 
     def beginning(self, step: int) -> Replay:
-        """Return the run up to step number `step`. Raises `InvalidAction` if there is no such step."""
+        """Return the part of the run up to step number `step`. Raises `InvalidAction` if there is no such step."""
         return self.story.walk.beginning(self._step(step))
 
     def _looked(self) -> Futures[object]:

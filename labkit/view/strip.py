@@ -34,7 +34,7 @@ class Strip(Shown):
 
     @property
     def title(self) -> str:
-        """The picture's title, with the sink's name and its order of writes."""
+        """The picture's title, with the name of the chosen sink, if any, and its order of writes."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""

@@ -51,7 +51,6 @@ class _Place(NamedTuple):
     right: float
 
     def y(self, total: int) -> float:
-        """Return the vertical position of a total, in pixels from the top."""
         return self.bottom - UNIT * total
 
 

@@ -92,7 +92,7 @@ class StoryUpdates:
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Add the run's new steps; texts and drawings that were sent before keep their numbers."""
+        """Process the run's new steps. Texts and drawings that players already have keep their numbers."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -190,6 +190,6 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many scenes at the beginning of both lists are the same objects."""
+    """Return how many scenes at the beginning of both lists are the same objects, so that players have them already."""
     parting = (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
     return next(parting, min(len(before), len(now)))

@@ -105,7 +105,10 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: no row is lost, the run ends, and batch N is confirmed before `commits/N`."""
+        """Return the properties to check.
+
+        No row is lost, the run ends, and the sink confirms batch N durably before the engine writes `commits/N`.
+        """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in names]

@@ -104,7 +104,10 @@ class OpenDeduplication(Delivery):
         return state._replace(processes=(state.processes[0], receiver))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: no lost or duplicate row, every record stays durable, and the run ends."""
+        """Return the properties to check.
+
+        No output row is lost or duplicated, an acknowledged record stays durable, and the run ends.
+        """
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -53,7 +53,10 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: those of two-phase commit, and that only participants in doubt wait."""
+        """Return the properties to check: those of two-phase commit, and one about participants after a restart.
+
+        Only a participant that has voted yes may then wait for a decision.
+        """
         sentence = "A participant that has not voted yes never waits for a decision."
         return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 

@@ -57,7 +57,7 @@ RECOVERIES = tuple(
 def every(most: int = 7) -> Iterator[Design]:
     """Yield every sensible order of at most `most` durable writes of a job, with each sensible recovery.
 
-    Designs with few writes come first, always in the same order.
+    `why_not` says which designs are not sensible. Designs with few writes come first, always in the same order.
     """
     for size in range(most):
         for chosen in combinations(_CHOSEN, size):

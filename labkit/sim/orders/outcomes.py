@@ -42,7 +42,10 @@ class OrderResult(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a hash of `readers`. Orders of writes with the same hash look the same to every reader."""
+        """Return a hash of all that readers can have seen.
+
+        Orders of writes with the same hash look the same to every reader.
+        """
         return digest(self.readers)
 
 
@@ -77,7 +80,6 @@ class _Search:
         self.readers: set[ReaderSaw] = set()
 
     def result(self) -> OrderResult:
-        """Run the search to its end, and return the results."""
         level = list(self.parents)
         while level:
             level = list(self._next_level(level))

@@ -30,10 +30,9 @@ ROWS: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """A column of the table of write orders, which stands for additional writes.
+    """A column of the table of write orders: the additional writes that a job makes.
 
-    The writes are durable before, atomically with, or after the visible output; `recovery` says how a restart uses
-    them.
+    They are durable before, atomically with, or after the visible output; `recovery` says how a restart uses them.
     """
 
     before: str = ""
@@ -56,7 +55,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the order of writes in this cell of the table; None if no store can implement it.
+    """Return the order of writes in this cell of the table of orders; None if no store can implement it.
 
     `block` is a kind of output, `row` the order of output and decision, and `column` names the additional writes.
     """
@@ -80,7 +79,7 @@ def without_plan(design: Design) -> Design:
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Map each cell (block, row, column) of the table to its order of writes.
+    """Map each cell (block, row, column) of the table of orders of writes to its order.
 
     A cell without an order that a store can implement maps to None.
     """
@@ -113,7 +112,7 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of the table that fits a real system's order of writes; None if none fits.
+    """Return the cell (block, row, column) in the table of orders that fits a real system's writes; None if none fits.
 
     No cell fits if a restart reads no record. None fits, either, if a restart starts from a decision and skips marked
     steps, but neither a plan nor a stored state contains the input position.
@@ -145,7 +144,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by the cell (block, row, column) that fits their order of writes.
+    """Return the short names of real systems by their cell (block, row, column) in the table of orders of writes.
 
     Systems whose verdict assumes a fault are left out, because a cell shows the output after crashes only.
     """

@@ -29,7 +29,7 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """A task after it has taken one item from a channel, and the effects of that on other tasks."""
+    """The result of a step in which a task takes one item from a channel: its new state, and effects on others."""
 
     operator: Operator
     sent: bytes = b""

@@ -129,8 +129,8 @@ class State(NamedTuple):
     """The state of a simulated job and its environment.
 
     A channel is part of the task that reads it, as in a real engine, so a crash of the job loses its contents.
-    `visible` are the rows that readers see, `prepared` the transactions that wait for their commit, and `faults` may
-    still happen.
+    `visible` are the rows that readers see, `prepared` the transactions that wait for their commit, and `faults` says
+    how many faults of each kind may still happen.
     """
 
     coordinator: Coordinator
@@ -282,7 +282,7 @@ class Settings:
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
-        """Return the multiset of a source's records at offsets [start, end) that go to counting task number `count`.
+        """Return the records of a source at offsets [start, end) that go to the counting task `count`, as a multiset.
 
         The default end lies after every input.
         """

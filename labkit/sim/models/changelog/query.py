@@ -61,10 +61,7 @@ READS = ("apply", "delete", "insert")
 
 
 class Total(NamedTuple):
-    """The sum of the counts in the consumer's table after one message was read or lost, and the right sum.
-
-    The right sum is that of the batch query.
-    """
+    """The sum of the counts in the consumer's table after one message was read or lost, and the batch query's sum."""
 
     message: str
     is_lost: bool

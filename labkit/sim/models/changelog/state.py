@@ -177,7 +177,7 @@ class Settings(NamedTuple):
         return tuple(dict.fromkeys(self.words))
 
     def shows(self, count: int) -> bool:
-        """Return whether a key with this count is in the result of the query."""
+        """Return whether the query's result contains a key with this count, which `at_most` may limit."""
         return count > 0 and not (self.at_most and count > self.at_most)
 
 

@@ -23,7 +23,7 @@ def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
 def next_name(settings: Settings, job: Job) -> int:
     """Return the transactional id for the next transaction.
 
-    The id is the number of the checkpoint that will commit the transaction, or 0 if all transactions share one.
+    The id is the number of the checkpoint that will commit the transaction. It is 0 if all transactions share one id.
     """
     return 0 if settings.reuses_id else job.number + 1
 
@@ -137,7 +137,10 @@ def may_fence(settings: Settings, job: Job) -> bool:
 
 
 def may_send(settings: Settings, job: Job) -> bool:
-    """Return whether the job may send requests to commit."""
+    """Return whether the job may request commits now.
+
+    It may, except that a recovery with `broken=init_first` must first initialise its transactional ids.
+    """
     return not (settings.broken == "init_first" and job.to_fence)
 
 

@@ -93,7 +93,10 @@ class Judge(StateJudge[State]):
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader has seen, with a complete read at each crash and at the end."""
+        """Return the rows that an outside reader has seen, in order.
+
+        At each crash and at the end, the reader reads all rows.
+        """
         settings = self._settings
         return history_of(
             state.seen,

@@ -338,7 +338,7 @@ class Orders(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{what}` in an action's sentence: the writes that become durable together."""
+        """Return the value for the placeholder `{what}` in an action's sentence: the writes that happen together."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

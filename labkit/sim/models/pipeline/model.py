@@ -315,8 +315,8 @@ class Pipeline(Environment):
     def _catch_up(self, state: State, _: int) -> State:
         """Return the state in which the driver will next commit all batches that are logged as finished (`commits/N`).
 
-        The driver does this before it stores the votes of a new batch, because the engine may not have notified it of
-        `commits/N`.
+        The driver does this before it stores the votes of a new batch, which name its prepared transactions, because
+        the engine may not have notified it of `commits/N`.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
@@ -330,7 +330,7 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{word}` in an action's sentence, which is the input's word at the action's offset."""
+        """Return the value for the placeholder `{word}` in an action's sentence: the input's word at its offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

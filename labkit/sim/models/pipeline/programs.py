@@ -151,15 +151,15 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
     """Return the batches that are finished (`commits/N`) but not yet committed in the store, with their transactions.
 
-    These are the finished batches whose votes are still stored.
+    A batch is not yet committed while its votes, which name its prepared transactions, are stored.
     """
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps that commit every finished batch whose votes are still stored.
+    """Return the steps in which a sink that commits after `commits/N` commits the finished batches.
 
-    They are for sinks that commit after `commits/N`.
+    It commits those whose votes (the names of their prepared transactions) are still stored.
     """
     tasks: list[Task] = []
     for batch, handles in due(query):

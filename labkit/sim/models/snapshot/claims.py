@@ -73,7 +73,7 @@ class Sentences:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """Return a sentence that says how much money the completed snapshot has too much or too little, and why."""
+        """Return a sentence that says by how much the sum of money in the completed snapshot is wrong, and why."""
         total, expected = money(state.completed), START * len(state.processes)
         word = "appeared" if total > expected else "vanished"
         return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
@@ -96,7 +96,7 @@ class Sentences:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Return a sentence that says how a restore has changed the sum of all money."""
+        """Return a sentence that says how a restore from a snapshot has changed the sum of all money."""
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 

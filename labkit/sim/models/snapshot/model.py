@@ -126,7 +126,8 @@ class Guards(RuleModel[State]):
 class Bank(Guards):
     """The simulator of a bank whose branches send each other money and take snapshots of all accounts.
 
-    Raises `InvalidInput` if the parameter `broken` names a rule of another snapshot algorithm.
+    The parameter `broken` leaves out a rule. Raises `InvalidInput` if the rule belongs to another snapshot algorithm
+    than the chosen one.
     """
 
     name, version, parameters = "snapshot", 1, PARAMETERS
