@@ -204,4 +204,4 @@ def test_the_page_counts_notebooks(folder: Path) -> None:
 
 def test_without_a_folder_one_sentence_says_what_to_name(capsys) -> None:
     assert execute(["course"]) == 64
-    assert "or give --list" in capsys.readouterr().err
+    assert "list the notebooks with --list" in capsys.readouterr().err
