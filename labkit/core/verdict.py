@@ -60,9 +60,11 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A lost record has no row:
-    its `batch` is the planned batch, and `incarnation` is None, unless an older value (`overwritten_by`) replaced its
-    row. Fields that do not apply are None. `earlier` is the first occurrence of a duplicate. At a regression,
+    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A lost record has no row, so
+    its `batch` is the planned batch, and its `incarnation` is None. But if an older value replaced its row
+    (`overwritten_by`), they say who wrote that row.
+
+    Other fields are None if they do not apply. `earlier` is the first occurrence of a duplicate. At a regression,
     `to_value` is the older value that followed `from_value`. `moment` names the reading that saw an incomplete batch (a
     fractured read).
     """

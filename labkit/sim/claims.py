@@ -30,7 +30,10 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the properties that need no more checks: violated, or "sometimes" and fulfilled."""
+        """Return the names of the properties that the search need not check any more.
+
+        These are the violated properties, and the "sometimes" properties that a state has fulfilled.
+        """
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 

@@ -33,8 +33,9 @@ class Expander(Generic[StateT]):
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
         """Check the properties in the states that these numbers encode, and compute the states' successors.
 
-        With `is_last` (the last level of the search) no successors are computed. `are_often_met` says that the search
-        reaches most states several times; then a successor of several of these states is reported only once.
+        With `is_last` (the last level of the search) no successors are computed. With `are_often_met`, which says that
+        the search reaches most states several times, a state that succeeds several of these states is reported only
+        once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -185,7 +185,7 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return all that a reader can choose in a simulator: scenarios, parameters, tasks, export formats, fault keys."""
+    """Return all that a reader can choose in a simulator: scenarios, parameters, tasks, export formats, hotkeys."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},

@@ -24,8 +24,8 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
     Each different word has a partition of its own. Partitions are numbered from 1, beginning with the last word in the
-    alphabet. Spark's hash with three partitions gives the same numbers to `hello` and `world`, which are the only words
-    for which tests compare runs of the simulator with real ones.
+    alphabet. With three partitions, Spark's hash numbers those of `hello` and `world` in the same way, so tests can
+    compare runs of the simulator with real runs on these two words.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})

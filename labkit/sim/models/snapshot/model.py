@@ -139,7 +139,10 @@ class Bank(Guards):
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. Its number is a process, from 1, or a channel (see `Ends.name`)."""
+        """Return the state after an action.
+
+        The action's number is that of a process, from 1, or of a channel (see `Ends.name`).
+        """
         name, which = action
         if name in self._between:
             return self._effects[name](state, self._number_of[which])
