@@ -229,7 +229,7 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether no further test could change the answer.
+        """Whether the bisection has a final answer.
 
         This is so if the tests of the oldest and the newest version were conclusive and either agree, or two adjacent
         versions with different results have been found.

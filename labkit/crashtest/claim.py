@@ -75,9 +75,7 @@ class Claim:
 
     @property
     def look(self) -> Look:
-        """The sign and the colours of this claim on report pages; only an unqualified exactly-once looks like a
-        success.
-        """
+        """The sign and colours of this claim on report pages; only an unqualified exactly-once looks like a success."""
         if self.is_stuck:
             return LOOKS[Guarantee.NONE]
         if self.strength is Strength.SAMPLED:
@@ -133,9 +131,7 @@ class FaultClaim:
 
     @property
     def is_silent(self) -> bool:
-        """Whether a command suffered this fault, left wrong rows, and yet reported success, so that nobody would
-        notice.
-        """
+        """Whether a run with this fault left wrong rows although the command reported success, so nobody notices."""
         return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
 
     @property

@@ -79,9 +79,7 @@ def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Dem
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class, for sinks or for pipelines, that alone has this option; None if both or neither have
-    it.
-    """
+    """Return the settings class (for sinks or for pipelines) that alone has this option; None if there is none."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 

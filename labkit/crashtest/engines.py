@@ -24,9 +24,7 @@ PROJECT = "project"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline of a real engine, such as Flink, that labkit ships; `engines.toml` describes it and explains the
-    fields.
-    """
+    """A pipeline of a real engine, such as Flink, that labkit ships; `engines.toml` explains the fields."""
 
     name: str
     system: str

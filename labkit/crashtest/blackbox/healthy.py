@@ -75,9 +75,9 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called, nor a reader that has waited for a lock while the same files were locked as now. The
-    test chooses crash points by these readings, so the load of the machine must not decide which of them succeed; only
-    locks that the pipeline holds may.
+    The reader is not called if it is slow, or if it has waited for a lock before while the same files were locked as
+    now. The test chooses crash points by these readings, so the load of the machine must not decide which of them
+    succeed; only locks that the pipeline holds may.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:

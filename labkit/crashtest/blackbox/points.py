@@ -515,7 +515,7 @@ class Recoveries:
 
 
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
-    """Return a random sample, always the same, of at most `most` pairs that are not in `done`.
+    """Return a random sample, drawn with a fixed seed, of at most `most` pairs that are not in `done`.
 
     `ranks` maps each candidate to the importance of its second point. In up to two thirds of the sample, the first
     crash is at the end of the command, and the second is in the restart, just after a call that changes rows or before

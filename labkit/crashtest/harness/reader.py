@@ -120,8 +120,8 @@ class Reader:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
         labkit stops a call that takes more than `seconds`, or that sleeps for `asleep` seconds in a row, as a call that
-        waits for a lock does. Raises `ReaderFailed` if this call fails, and `InvalidInput` if every later call would
-        fail as well. The call that waits for a lock raises `ReaderWaits`.
+        waits for a lock does. Raises `ReaderWaits` if the call waited for a lock, `ReaderFailed` if it failed for
+        another reason, and `InvalidInput` if every later call would fail as well.
         """
         return self._ask("values", seconds, asleep).values
 
