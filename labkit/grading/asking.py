@@ -227,7 +227,7 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive all outstanding replies before a new message is sent, so that the two sides never wait for each
+        """Receive all outstanding replies before sending a new message, so that the two sides never wait for each
         other.
         """
         while self._under_way:
@@ -267,7 +267,10 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Return the value of a reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
+        """Parse a reply and return its value as canonical JSON. The reply must name the question with this number.
+
+        Raises `MissingSolution` or `AnswerFailed`.
+        """
         self._received += len(raw)
         if self._received > self._patience.total_bytes:
             raise Unanswered(

@@ -138,9 +138,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account. Raises `InvalidInput` if no or several students
-    match.
-    """
+    """Return the key of the student with this name, id or account. Raises `InvalidInput` if none or several match."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -246,7 +244,7 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerProcess:
-    """A started worker process, and the connection to it, until `end`."""
+    """A running worker process with the connection to it; `end` stops the process."""
 
     def __init__(self) -> None:
         self.connection, child_end = socket.socketpair()

@@ -34,9 +34,7 @@ _SHOWN = {
 
 @dataclass
 class ExaminationResult:
-    """The outcome of grading one notebook: a result for each exercise, notes, exceeded limits, and the executed
-    notebook.
-    """
+    """The outcome of grading one notebook: results of its exercises, notes, exceeded limits, the executed notebook."""
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -138,9 +136,7 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Mark as failed the exercise whose cell ended the second run, or all exercises if no cell did; return the
-        others.
-        """
+        """Fail the exercise whose cell ended the second run, or all exercises if no cell did; return the others."""
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:

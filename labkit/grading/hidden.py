@@ -364,9 +364,7 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `14c-damaged`: tables with every kind of damage, in ranges of several
-    sizes.
-    """
+    """Yield hidden test cases for the exercise `14c-damaged`: tables with every kind of damage, in several sizes."""
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))
@@ -423,9 +421,7 @@ def _damaged(c: Chance) -> Iterator[Variant]:
 
 
 def _fence(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `09c-fence`: topics with gaps, and generations that grow by more than
-    one.
-    """
+    """Yield hidden test cases for the exercise `09c-fence`: topics with gaps, generations that skip numbers."""
     for name, owners, batch in (("two owners", 2, 3), ("three owners", 3, 2)):
         generations = tuple(sorted(c.sample(range(1, 15), owners)))
         topic = tuple(sorted(c.sample(range(c.randrange(2), 12), 4)))

@@ -33,7 +33,7 @@ class Repeatable(Answer, Protocol):
 
 
 class KnownAnswer:
-    """A learner's answer that is a constant, after the sandbox has returned its value."""
+    """A learner's answer that is a constant and that the sandbox has already returned."""
 
     calls = 1
 
@@ -60,9 +60,7 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Run the exercise's check function (the judge) in this process on one test case; return whether it passed, and
-    why.
-    """
+    """Run the exercise's check function (judge) in this process on one test case; return whether it passed, and why."""
     return exercise.judge(answer, variant)
 
 

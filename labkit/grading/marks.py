@@ -140,7 +140,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
     most = exercises[0].points
     if points is not None and points > most and not bonus:
         raise InvalidInput(
-            f"{row.place}: {points:g} points, but {named} has {most}; correct the number, or write "
+            f"{row.place}: {points:g} points, but {named} has at most {most}; correct the number, or write "
             f"{points:g} {BONUS} to give more than the maximum."
         )
     # labkit writes the parts; a person writes the comments, and may mean an apostrophe within.

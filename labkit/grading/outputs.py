@@ -25,9 +25,7 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """The contents of the file `grading.json` in an output folder: course, seed and options of all grading results
-    there.
-    """
+    """The contents of `grading.json` in an output folder: course, seed and options of all grading results there."""
 
     course: str
     seed: int
@@ -107,7 +105,10 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
     if head.format != records.FORMAT and any((out / "records").glob("*.json")):
         raise InvalidInput(f"{out}: the grades there are of another version of labkit; name a new folder with --out.")
     if seed is not None and seed != head.seed:
-        raise InvalidInput(f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out.")
+        raise InvalidInput(
+            f"{out}: the folder contains grades with the seed {head.seed}, not {seed}; leave --seed out, or name "
+            "another --out."
+        )
     head.format = records.FORMAT
     return head
 
@@ -186,8 +187,6 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the stored result that a student has handed in no notebook, if `submissions` now has a notebook by the
-    student.
-    """
+    """Delete the stored result "no notebook was handed in" of each student who now has one in `submissions`."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -292,7 +292,5 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """Return the reason of a failure with every number replaced by `#`, so that students with equal reasons can be
-    counted.
-    """
+    """Return a failure's reason with every number replaced by `#`, so that equal reasons of students can be counted."""
     return re.sub(r"\d+", "#", reason)[:200]

@@ -86,7 +86,7 @@ NO_CONTEXT = Context()
 
 
 def text(name: str) -> str:
-    """Return a file name as valid Unicode text, with bytes that are not UTF-8 escaped."""
+    """Return a file name as valid Unicode text; bytes that are not valid UTF-8 are escaped."""
     spelled = name.replace("\\", "\\\\")
     try:
         raw = spelled.encode("utf-8", "surrogateescape")

@@ -147,7 +147,7 @@ def _pieces(line: str) -> Sequence[str]:
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
-    """Return whether an executed cell after the one numbered `place` assigns the name of the answer again."""
+    """Return whether a cell that runs after the cell number `place` assigns a new value to the answer's name."""
     return any(
         chosen.is_run(later, cell) and answer in marks.bound(cell.source)
         for later, cell in enumerate(submitted.cells)

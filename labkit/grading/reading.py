@@ -82,9 +82,7 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file may be a notebook, judged by its name: `.ipynb`, or `.json` and `.txt`, as some browsers
-    save it.
-    """
+    """Return whether a file may be a notebook, judged by its name: `.ipynb`, or `.json` and `.txt` (some browsers)."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
@@ -115,7 +113,7 @@ def read_file(path: Path) -> Notebook:
 
 
 def read(raw: bytes) -> Notebook:
-    """Parse the bytes of a notebook file. Raises `NotANotebook`."""
+    """Parse the bytes of a notebook file. Raises `NotANotebook` if they cannot be graded as a notebook."""
     if len(raw) > MOST_BYTES:
         raise NotANotebook(f"The file is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and resubmit it.")
     try:

@@ -145,7 +145,10 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return the text to search for solutions: a whole file, or the cells of a notebook, whose quotes JSON escapes."""
+    """Return the text of a file in which to search for solutions.
+
+    Of a notebook this is the text of its cells, because its JSON escapes quotes.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

@@ -144,7 +144,7 @@ def same_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Matches:
-    """The result of matching submissions with the roster: who owns which, and questions for the instructor."""
+    """The result of matching submissions with the roster: their owners, and questions for the instructor."""
 
     owners: Mapping[int, Sequence[str]]
     """For each student, by index in the roster, the keys of the submissions made alone or in a group."""
@@ -152,9 +152,7 @@ class Matches:
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Find the students in the roster who own each submission; a group's submission belongs to all members of the
-    group.
-    """
+    """Find the students who own each submission; a group's submission belongs to all members of the group."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)

@@ -47,7 +47,8 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
             )
         if seed is not None and head.seed != seed:
             raise InvalidInput(
-                f"--records {part}: its seed is {head.seed}, not {seed}; give all shards of a batch the same --seed."
+                f"--records {part}: the folder contains grades with the seed {head.seed}, not {seed}; give all shards "
+                "of a batch the same --seed."
             )
         seed = head.seed
     return seed
@@ -104,9 +105,7 @@ def folder_of(out: Path) -> Path:
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if other files are in the folder of the shards, because the grader finally deletes the
-    folder.
-    """
+    """Raise `InvalidInput` if the shards' folder, which the grader deletes at the end, contains other files."""
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -116,8 +115,7 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts), which are in `paths` or directly below one of
-    them.
+    """Return the output folders of shards (separately graded parts) that are `paths` or directly below one of them.
 
     Raises `InvalidInput` for a missing folder, and, if `alone`, for a folder in which no `labkit grade` has written.
     """

@@ -86,9 +86,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run; store the findings, unless a case has none because of an
-        error.
-        """
+        """Test an answer with several cases in one Spark run; store the findings unless a case failed with an error."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -100,9 +98,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether the finding for this request (JSON) is known here or to another judge, through the shared
-        folder.
-        """
+        """Return whether this judge or, in the shared folder, another one has the finding for this JSON request."""
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()

@@ -79,10 +79,10 @@ class _Candidate:
     """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return a sort key; of a student's files for one notebook, the file with the largest key counts.
+        """Return a sort key: of a student's files for one notebook, the file with the largest key counts.
 
-        It compares, in this order: whether the user named the folder or archive, the date, whether the student
-        edited the file, the file's own date, and its name.
+        The key compares, in this order: whether the user named the file's folder or archive itself, the date, whether
+        the student edited the file, the file's own date, and its name.
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)

@@ -277,9 +277,7 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones; if there is only one top-level folder, the clones
-        inside it.
-        """
+        """The names of the top-level folders that are Git clones; if there is only one folder, the clones inside it."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:

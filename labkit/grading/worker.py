@@ -117,9 +117,9 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> ExaminationResult | None:
-        """Execute and judge a submission; write the results into `record`, and those in `kept` unchanged.
+        """Execute and judge a submission, and write the results into `record`; results in `kept` are copied unchanged.
 
-        Returns what the examination found, or None if the submission cannot be executed.
+        Returns the examination's result, or None if the submission cannot be executed.
         """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -188,9 +188,7 @@ class Grader:
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
-        """Return the process with this number that forks sandboxes; each process has its own seed for hashes of
-        strings.
-        """
+        """Return the process with this number that forks sandboxes; each has its own seed for hashes of strings."""
         if number not in self._sandboxes:
             setting = self.setting
             # Drawn from the seed, so that a grade can be repeated.

@@ -71,7 +71,7 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write one task's rows, in that task, and return its vote; None if nothing is left to commit on the driver."""
+        """Write the rows of one task, in that task, and return its vote; None if nothing is left to commit."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
         """Return a context manager that the driver enters when it has all votes, and leaves before it calls `commit`.

@@ -56,8 +56,7 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of a query through a sink, either before or after the engine writes `commits/N` (see
-    subclasses).
+    """Commits the batches of a query through a sink; each subclass does so before or after the engine's `commits/N`.
 
     The file `commits/N` in Spark's checkpoint says that batch N is finished.
     """

@@ -51,8 +51,9 @@ def open_store(kind: str, location: Path) -> Store:
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the names of the protocols in `labkit.stores.contract` that this kind of store implements, such as
-    "Atomic". Opens no store. Raises `InvalidInput` for an unknown kind.
+    """Return the capabilities of a kind of store, as names of protocols in `labkit.stores.contract` such as "Atomic".
+
+    No store is opened for this. Raises `InvalidInput` for an unknown kind.
     """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))

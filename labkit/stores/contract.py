@@ -77,7 +77,7 @@ class Shown(NamedTuple):
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """Convert the two times that a store has recorded for its rows, in seconds since 1970.
+        """Return a `Shown` for the two times that a store has recorded for its rows, both in seconds since 1970.
 
         `at` is when the rows became visible; None means unknown. `ready` is when all of them were in their two-phase
         transaction, at its pre-commit or shortly before; None means that there was no such transaction, so the rows
@@ -183,7 +183,7 @@ class Transactional(Protocol):
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that rejects the writes of a driver that was replaced by a later one, even if it still runs."""
+    """A store that rejects the writes of a driver that a later driver has replaced, even if the first still runs."""
 
     def fence(self, query: str, incarnation: int) -> None:
         """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.

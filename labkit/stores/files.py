@@ -189,7 +189,7 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions. Rows in the buffer of another process are missing."""
+        """Yield the rows of open and prepared transactions, except rows that another process has only buffered."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):

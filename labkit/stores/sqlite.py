@@ -99,7 +99,7 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Buffer one row; insert the buffer at `CHUNK` rows. Raises `JobFailed` if the transaction is not open."""
+        """Buffer a row; insert the buffer when it has `CHUNK` rows. Raises `JobFailed` if the transaction is closed."""
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -172,7 +172,7 @@ class SQLiteStore:
         return starmap(Observation, self._read(_VISIBLE))
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions. Rows that a writer has only buffered are missing."""
+        """Yield the rows of open and prepared transactions, except rows that a writer has only buffered."""
         return starmap(Observation, self._read(_HIDDEN))
 
     def close(self) -> None:
@@ -323,9 +323,7 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Create the database under a temporary name and then link it to its path, so that nobody sees an incomplete
-        database.
-        """
+        """Create the database under a temporary name, then link it to its path, so that nobody sees it incomplete."""
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)

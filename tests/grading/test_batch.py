@@ -144,5 +144,5 @@ def test_folders_are_relative_and_the_seed_is_recorded_kept_and_not_changed_by_m
     assert records.total([record(tmp_path, "ada")]) > 0
     seed = first.seed
     assert record(tmp_path, "ada").seed == seed == grade(tmp_path).seed
-    with pytest.raises(InvalidInput, match=f"its seed is {seed}"):
+    with pytest.raises(InvalidInput, match=f"the seed {seed}"):
         grade(tmp_path, seed=seed + 1)

@@ -70,7 +70,7 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     graded(tmp_path, "part")
     order = Order([tmp_path / "in"], tmp_path / "other", submitted.COURSE, seed=SEED + 1)
-    with pytest.raises(InvalidInput, match=f"its seed is {SEED}, not {SEED + 1}"):
+    with pytest.raises(InvalidInput, match=f"the seed {SEED}, not {SEED + 1}"):
         run(Order(order.given, order.out, order.course, SEED + 1, parts=[tmp_path / "part"]), lambda *_: None)
     assert not order.out.exists()
     with pytest.raises(InvalidInput, match="there is no such folder"):

@@ -45,7 +45,7 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """How, and at which cell, a sandbox ended before the grader had all its answers."""
+    """Says how, and at which cell, a sandbox ended before the grader had all its answers."""
 
     how: str
     """One of `timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` and `failed`."""

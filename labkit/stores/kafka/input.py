@@ -90,9 +90,7 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets (by partition number) for the run's consumer group. This works because the group has no
-        members.
-        """
+        """Commit these offsets, by partition number, for the run's consumer group; it must have no members."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 

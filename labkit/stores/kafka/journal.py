@@ -59,7 +59,7 @@ class Journal:
             durable.replace(self._epoch(query), str(incarnation))
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
-        """Raise `JobFailed` if a driver of the query with a greater number (`incarnation`) has called `fence`."""
+        """Raise `JobFailed` if a later driver of the query, with a number above `incarnation`, has called `fence`."""
         path = self._epoch(query)
         try:
             latest = int(path.read_text(encoding="ascii"))

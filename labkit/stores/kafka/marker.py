@@ -96,7 +96,8 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
     description = topic.coordinators.settled(name)
     if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):
         raise JobFailed(
-            f"Kafka aborted the transaction of batch {handle.batch} of the query {handle.query}; start the query again."
+            f"Kafka aborted the transaction of batch {handle.batch} of the query {handle.query} before its commit, so "
+            "none of its rows are visible; start the query again."
         )
 
 

@@ -46,7 +46,7 @@ class Member:
         return [record.offset for records in found.values() for record in records]
 
     def has_read(self, records: int) -> bool:
-        """Return whether Kafka has assigned the partition to this member and the member has read its first `records`
+        """Return whether this member owns the partition (as assigned by Kafka) and has read its first `records`
         records.
         """
         with suppress(KafkaTimeoutError):  # its position is not known yet

@@ -82,8 +82,8 @@ class KafkaStore:
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet.
 
-        Their transactions are open, or committed but later in the log than an open one. Rows of aborted transactions
-        are left out.
+        Their transactions are open, or committed but later in the log than an open transaction. Rows of aborted
+        transactions are left out.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -161,7 +161,7 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit a prepared transaction and return the result, also if Kafka has aborted the transaction.
+        """Commit a prepared transaction and return the result, which may be that Kafka has aborted the transaction.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -258,9 +258,7 @@ class KafkaStore:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort all unfinished transactions of the store, whichever process began them; delete topic and consumer
-        groups.
-        """
+        """Abort all unfinished transactions of the store, also of other processes; delete topic and consumer groups."""
         if self.topic.find() is None:
             return
         for described in self.transactions():

@@ -170,17 +170,16 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
 def join(reader: KafkaConsumer) -> bool:
     """Wait until a subscribed consumer is a member of its group, at most `PATIENCE` seconds; return whether it is.
 
-    The client's public `poll` also fetches records, so it needs a short time limit. If the limit ends during a
-    rebalance, and the join succeeds before the next call, kafka-python 3.0.12 forgets the join and joins once more.
+    The client's public method `poll` cannot do this safely: it also fetches records, so it needs a short time limit. If
+    the limit ends during a rebalance, and the join succeeds before the next call, kafka-python 3.0.12 forgets the join
+    and joins once more.
     """
     return bool(reader._coordinator.poll(timeout_ms=PATIENCE * 1000))  # noqa: SLF001 - no public name
 
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn Kafka's errors in a `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (Kafka refused the
-    request).
-    """
+    """Turn Kafka's errors in a `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (Kafka refused)."""
     try:
         yield
     except LabError:
@@ -267,8 +266,7 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until Kafka has finished any commit or abort of the transactional id `name`; return the id's
-        description.
+        """Wait until no commit or abort of the transactional id `name` is in progress, then return its description.
 
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """

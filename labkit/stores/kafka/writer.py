@@ -68,7 +68,7 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has all rows, then record in the journal what a commit needs.
+        """Pre-commit: wait until the broker has all rows, then record in the journal the data that a commit needs.
 
         Raises `JobFailed` if the transaction was aborted.
         """

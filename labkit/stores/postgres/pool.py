@@ -118,9 +118,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Take a connection for a `with` block. A PostgreSQL error in the block becomes a `LabError` with one clear
-        sentence.
-        """
+        """Take a connection for a `with` block; a PostgreSQL error in it becomes a `LabError` with one sentence."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -139,9 +137,7 @@ class Pool:
 
 
 class Keeper:
-    """The idle connections of stores that were closed in this process; a store with the same server and schema reuses
-    them.
-    """
+    """The idle connections of closed stores in this process; a store with the same server and schema reuses them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []

@@ -141,9 +141,7 @@ class Rows:
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """Empty the buffer, and return a list with the one statement that sends its rows; an empty list if it has no
-        rows.
-        """
+        """Empty the buffer, and return a list with the statement that sends its rows; an empty list if it was empty."""
         return [Step(names.INSERT, self.take())] if self else []
 
 
@@ -191,9 +189,7 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that failed to begin. Raises `JobFailed` if the reason is that a later driver has fenced
-    it.
-    """
+    """Roll back a transaction that failed to begin. Raises `JobFailed` if the reason is fencing by a later driver."""
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")

@@ -134,7 +134,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handle in each name (gid) of a prepared transaction that belongs to the store with this schema."""
+    """Yield the handles of those prepared transactions, named `gids`, that belong to the store with this schema."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):
@@ -152,7 +152,7 @@ def creation(schema: str, location: Path) -> sql.Composed:
 
 
 def key_to_text(key: str) -> str:
-    r"""Encode a key for PostgreSQL, whose text cannot contain the character 0: as \0, and a backslash as \\."""
+    r"""Encode a key for PostgreSQL, whose texts cannot contain the NUL character: NUL becomes \0, a backslash \\."""
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 

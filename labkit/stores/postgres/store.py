@@ -83,7 +83,7 @@ class PostgresStore:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions. Rows that a writer has not sent yet are missing."""
+        """Yield the rows of open and prepared transactions, except rows that a writer has not sent yet."""
         yield from map(_observed, self._read(names.HIDDEN))
 
     def close(self) -> None:
@@ -107,9 +107,9 @@ class PostgresStore:
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
         """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-        Yields a function that writes one row into the transaction. The end of the `with` block commits. If the
-        writer dies in it, the server rolls back. Raises `JobFailed` if the batch is already committed, or if a later
-        driver has fenced this one.
+        Yields a function that writes one row into the transaction. The end of the `with` block commits; if the writer
+        dies before, the server rolls back. Raises `JobFailed` if the batch is already committed, or if a later driver
+        has fenced this one.
         """
         name = names.ATOMIC + str(handle)
         with self._ready().using() as connection:
@@ -168,9 +168,7 @@ class PostgresStore:
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction: with ROLLBACK PREPARED if it is prepared, or by closing its writer's connection if it is
-        open.
-        """
+        """Abort a transaction: ROLLBACK PREPARED if it is prepared; if it is open, close its writer's connection."""
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)

@@ -128,7 +128,7 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 
 def _show(root: str, folder: str) -> None:
-    """Mount a file or folder of the machine read-only at the same path below `root`; copy a symbolic link."""
+    """Mount a file or folder of the machine read-only at the same path below `root`; a symbolic link is copied."""
     place, source = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     if source.is_symlink():

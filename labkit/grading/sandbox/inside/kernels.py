@@ -39,9 +39,7 @@ def prepare() -> None:
 
 
 class _NoModules:
-    """A copy of the module `sys` with an empty list of modules, so that ipykernel does not list their files for a
-    debugger.
-    """
+    """The module `sys` with an empty list of modules, so that ipykernel does not list their files for a debugger."""
 
     modules: Mapping[str, object] = {}
 
@@ -130,9 +128,7 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
-    """Give the kernel's application its command-line arguments, which it parses only if `prepare` has not done so
-    already.
-    """
+    """Give the application its command-line arguments, which it parses only if `prepare` has not parsed the same."""
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
         app.cli_config.IPKernelApp.connection_file = arguments[1]
