@@ -102,7 +102,7 @@ def find_uv() -> list[str] | None:
 def pip_command() -> list[str]:
     """Return the command that starts pip for this Python, as a list of words.
 
-    If pip is not installed, uv runs it. Raises `ServiceUnavailable` if neither is installed.
+    If pip is not installed, the command makes uv run it. Raises `ServiceUnavailable` if neither is installed.
     """
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")

@@ -30,7 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The type of an option for a file; its path becomes absolute, so that a printed command works everywhere."""
+    """The type of an option for a file. Its path becomes absolute, so that a command with it works in every folder."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()

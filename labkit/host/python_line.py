@@ -22,7 +22,7 @@ OWN = Path(__file__).parents[1]
 
 
 class Line(NamedTuple):
-    """The line of the user's Python code that a thread was executing when seccomp stopped its system call."""
+    """The line of the user's Python code that a thread was executing when its system call was intercepted."""
 
     file: str
     """The path of the file, absolute, or relative to a folder that the caller knows."""

@@ -28,7 +28,7 @@ _serial = itertools.count()
 
 
 class Rank(StrEnum):
-    """The first character of the name of a run's file in the queue; a smaller one is served first."""
+    """The priority of a run in the queue, as the first character of its file's name; a smaller one goes first."""
 
     HAS_TURN = "0"
     RUN = "1"

@@ -70,12 +70,11 @@ def conduct(
 ) -> None:
     """Execute all runs, each with all its crashes and restarts; store the error of a failed run in `Run.error`.
 
-    `scratch` is a folder for temporary files, which is removed afterwards; `tell` is called with every event. A run
-    fails if its driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if
-    `heartbeat` raises an exception, all drivers are ended and the exception is raised here. If the environment variable
-    LABKIT_TURNS is set, runs of several processes on this machine wait for each other. Raises `ServiceUnavailable` if
-    there is too little memory for the standby drivers that `setup` requests, and `InvalidInput` for standby drivers on
-    a cluster.
+    `scratch` is a folder for temporary files, which this function deletes at its end. It calls `tell` with every event,
+    and `heartbeat` every `HEARTBEAT` seconds; an exception of `heartbeat` ends all drivers and is raised here. A run
+    fails if its driver reports nothing for `patience` seconds. If the environment variable LABKIT_TURNS is set, runs of
+    several processes on this machine wait for each other. Raises `ServiceUnavailable` if there is too little memory for
+    the standby drivers that `setup` requests, and `InvalidInput` for standby drivers on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)

@@ -95,7 +95,7 @@ class Prices(RunningCounts):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each order, by offset, the correct values: the item's original price, and that after each edit.
+        """Return the correct values of each order, by offset: the item's original price, and its price after each edit.
 
         All of them are correct, because a run without a crash may look the price up before or after an edit.
         """
@@ -160,7 +160,6 @@ class Totals(Count):
         lines = enumerate(read_text(self.path))
         batch = 0
         while some := list(islice(lines, self._lines_per_batch)):
-            # Spark's update mode emits each word once in a batch, with the last line that contains it.
             last: dict[str, int] = {}
             for number, line in some:
                 for word in words(line):

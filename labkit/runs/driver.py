@@ -265,7 +265,6 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
         for task, scenario, armed in queries
         if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task
     ]
-    # The queries without such a point take turns at one slot.
     free = 1 if len(in_task) < len(queries) else 0
     return sum(in_task) + free, {query.scenario.store for query in queries}
 

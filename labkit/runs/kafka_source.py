@@ -59,7 +59,6 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
         if scenario.between is Fault.ADD_PARTITION:
-            # The records after the crashed batch are written only after the crash, when there is one more partition.
             most = scenario.records_per_batch * (scenario.crashes[0].batch + 1)
             lines = ((offset, word) for offset, word in lines if offset < most)
         with opened(folder) as topic:

@@ -35,7 +35,7 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the trigger interval of this driver's query, and store it in the checkpoint for the runner.
+        """Choose the trigger interval of this driver's query, and store it in the checkpoint for the sender of lines.
 
         The interval is at least three times the time that this process took to start Spark, because on a busy machine a
         query takes longer to start as well.

@@ -231,8 +231,8 @@ def _pool() -> WarmDrivers:
 def warm_drivers() -> WarmDrivers | None:
     """Return the pool of drivers that this notebook keeps started in advance.
 
-    Returns None if no person uses a notebook here (a program may execute it), without Java, or if LABKIT_FAST turns the
-    pool off.
+    Returns None if there is no Java, if no person is using a notebook (a program may be executing it), or if
+    LABKIT_FAST turns the pool off.
     """
     try:
         if not is_watched() or not fast_start().warm:

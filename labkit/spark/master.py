@@ -18,7 +18,7 @@ def check_scheduler(master: str) -> None:
     """Raise `InvalidInput` unless the master URL stands for local threads, such as `local[4]`, or for a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
-            f"--master {master[:80]}: this is not a master URL of Spark; write local[4] for threads of this machine, "
+            f"--master {master[:80]}: labkit does not support this master; write local[4] for threads of this machine, "
             "or spark://HOST:PORT for a cluster."
         )
 
@@ -59,7 +59,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
         raise InvalidInput(
-            f"--master {master[:80]}: this is not the URL of a Spark cluster; write spark://HOST:PORT or "
+            f"--master {master[:80]}: labkit does not support this cluster; write spark://HOST:PORT or "
             "local-cluster[EXECUTORS,CORES,MEGABYTES], or leave --master out to run tasks in threads of the driver."
         )
     if cluster["number"] is not None and any(crash.point.in_task for crash in crashes):

@@ -196,7 +196,7 @@ class Notifier(StreamingQueryListener):
         """Do nothing, because no batch is finished."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Notify the batch's query, if it is one of the lab's, that the batch is finished."""
+        """If the event is of a query with a sink of the lab, notify that query that its batch is finished."""
         query = self._queries.get(str(event.progress.runId))
         if query is not None:
             query.notify(event.progress.batchId)

@@ -74,7 +74,7 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill a supervisor that does not end, for example because a signal stopped it, and then its driver."""
+        """Kill a supervisor that does not end, for example because it is suspended (SIGSTOP), and then its driver."""
         self._supervisor.kill()
         self._supervisor.wait()
         # The supervisor is dead by now, so nobody else would end the processes of the driver's session.
@@ -92,7 +92,7 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries. If the driver is dead, only `events` reports that."""
+        """Send a waiting Spark driver the order to run queries. If it is dead, `events` reports that, and not this."""
         self._send(order)
 
     def _send(self, message: Launch | RunQueries) -> None:

@@ -147,7 +147,7 @@ class Conversation:
         self.queries[event.query] = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Decode bytes from a pipe that arrive in pieces, and yield each event (a line of JSON) once it is complete.
+        """Take the next piece of the bytes from a pipe, and yield each event (a line of JSON) that it completes.
 
         Raises `ProtocolError` for an event that cannot be decoded or is out of order.
         """

@@ -16,7 +16,10 @@ _PAUSE = 0.005
 
 
 def session_members(session: int) -> list[int]:
-    """Return the ids of the living processes of a Unix session, sorted. Zombies do not count."""
+    """Return the ids of the living processes of a Unix session, sorted.
+
+    A dead process whose parent has not yet taken note of its death (a zombie of Unix) does not count.
+    """
     import psutil  # here, since modules that a browser loads import this one, and no browser has it
 
     members = []

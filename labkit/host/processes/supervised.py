@@ -40,7 +40,7 @@ def report(*events: AnyEvent) -> None:
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
-    """Run this process as a Spark driver: call `run` with the `Launch` in the file argv[1], then wait to be killed."""
+    """Run this process as a Spark driver: call `run` with the message in the file argv[1], then wait to be killed."""
     # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
     # event out of order.
     _channel[0] = os.dup(1)
@@ -55,7 +55,7 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """When standard input closes, because the supervisor is dead, kill all processes of this driver's Unix session."""
+    """Wait until standard input closes, which shows that the supervisor is dead; then kill this driver's session."""
     until_parent_ends(_take)
     own = os.getpid()
     # This process last, because a dead process cannot kill the rest. Without a time limit, because no other process

@@ -86,7 +86,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver has ended or must be killed; return the event type for its end."""
+        """Forward events and orders until the driver has ended or must be killed; return which event reports this."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -98,7 +98,7 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward an order of the runner to the driver. Return `Unwanted` if the runner has closed its pipe."""
+        """Forward an order of the runner to the driver. Return the event `Unwanted` if the runner closed its pipe."""
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
@@ -111,7 +111,10 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward the driver's events to the runner; return the event type for the driver's end, else None."""
+        """Forward the driver's events to the runner. If the driver has ended or must end, return the event for it.
+
+        Return None as long as the driver goes on.
+        """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:

@@ -37,7 +37,7 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Encode a value as JSON that can be put unchanged into another value; the receiver decodes it separately."""
+    """Encode a value as JSON for a field of a message whose receiver decodes that field later, with its own type."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 

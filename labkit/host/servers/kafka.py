@@ -143,7 +143,7 @@ class KafkaService:
             ended_by_itself = self._stop(pid)
         if not ended_by_itself:
             raise ServiceUnavailable(
-                f"The Kafka broker did not stop in time after SIGTERM, so labkit killed it; see its log {self.log}."
+                f"The Kafka broker did not shut down cleanly, so labkit killed it; see the reason in {self.log}."
             )
         return Stopped([pid], signal.SIGTERM)
 
@@ -292,7 +292,7 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """Return a new random cluster id, which never begins with a dash: Kafka's tool would take it for an option."""
+    """Return a new random cluster id. It never begins with a dash, because Kafka's tool would take it for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
@@ -310,7 +310,7 @@ def _yours(address: str, *, required: bool) -> Status:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether a process still runs; its start time is compared, because process ids are reused."""
+    """Return whether the process that began at `started` still runs; a later process may have the same id."""
     try:
         return is_alive(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:

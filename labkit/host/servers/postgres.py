@@ -160,9 +160,9 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket: in the server's folder, or a private one with a shorter path.
+        """Return the folder of the server's socket: in the server's folder if its path is short enough for a socket.
 
-        The path of a socket may have only about 100 bytes.
+        The path of a socket may have only about 100 bytes, so this is otherwise a private folder with a shorter path.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:

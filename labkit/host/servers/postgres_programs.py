@@ -125,12 +125,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
     The environment's PGPORT, PGDATA and the like are ignored, because they belong to the user's own server. Raises
     `ServiceUnavailable` if the program cannot be run or does not end within `seconds`.
     """
-    environment = {
-        # PGDATA, PGPORT and similar variables describe the user's own server, and the programs would use them.
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("PG")
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
     output = cwd / f".{program}.out"  # the server that pg_ctl starts would hold a pipe open
     try:

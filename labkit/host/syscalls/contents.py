@@ -142,8 +142,6 @@ class Contents:
         real = stat.S_ISREG(opened.mode) or stat.S_ISDIR(opened.mode)
         return CallEffect(CallKind.SYNC, opened.path) if real and opened.path else None
 
-    # Sockets.
-
     def _send(self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None) -> Interpretation:
         peer = to or self._peers.of(opened.inode)
         if not peer or not size or peer.is_name_service:

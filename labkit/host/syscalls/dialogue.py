@@ -8,7 +8,7 @@ class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True)
 
 
 class Launch(Message, frozen=True, tag="launch"):
-    """The watcher's first message to the guard: the command to start, and the kinds of system calls to stop."""
+    """The watcher's first message to the guard: the command to start, and the kinds of system calls to intercept."""
 
     command: list[str]
     folder: str

@@ -95,7 +95,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command.
 
     A second thread installs the seccomp filter and later executes the command. The present thread has no filter,
-    because it must send the filter's descriptor to the watcher by `sendmsg`, which the filter would stop.
+    because it must send the filter's descriptor to the watcher by `sendmsg`, which the filter would intercept.
     """
     try:
         os.setsid()

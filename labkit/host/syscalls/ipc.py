@@ -26,7 +26,7 @@ def control(identifier: int, command: int) -> Interpretation:
 
 
 def used(kind: str, identifier: int) -> Interpretation:
-    """Return the effect of using a SysV object of this kind; None if only this program can use the object."""
+    """Return the effect of using a SysV object, such as a semaphore; None if no later process can find the object."""
     return None if _is_private(kind, identifier) else Unseen(_NAMES[kind])
 
 

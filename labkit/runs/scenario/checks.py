@@ -53,8 +53,8 @@ def check_capable(scenario: "Scenario") -> None:
 def check_crashes(scenario: "Scenario") -> None:
     """Raise `InvalidInput` if a run can never reach the failpoint of a planned crash.
 
-    The sink may never pass the failpoint, or the failpoint is in the recovery of the first driver, which has nothing to
-    recover.
+    That is so if the sink never passes this failpoint, or if the failpoint is in the recovery of the first driver,
+    which has nothing to recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
