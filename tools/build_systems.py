@@ -160,14 +160,14 @@ def outcome(record: Verdict, *, power_cut: bool = False) -> str:
 
 
 def harm(record: Verdict) -> str:
-    """Return what the worst crash did, as `after a kill 3 of 9 rows got lost, for example {"id": 6}`."""
+    """Return what the worst crash did, as `after a kill, 3 of 9 rows got lost, for example {"id": 6}`."""
     if not record.because:
         return "no crash did harm"
     _, _, rows = record.because.partition(", because ")
     _, _, stuck = record.because.partition(": after the crash ")
     text = html.escape((rows or stuck).replace("row(s)", "rows").replace(", as {", ", for example {"), quote=False)
     worst = "in the worst run, " if record.runs > 2 else ""  # the first of two runs is the one without a crash
-    return f"{worst}after a {'power cut' if lost_power(record) else 'kill'} {text}"
+    return f"{worst}after a {'power cut' if lost_power(record) else 'kill'}, {text}"
 
 
 def place(record: Verdict) -> str:
