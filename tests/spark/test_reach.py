@@ -58,7 +58,7 @@ def test_tasks_write_in_partition_order_and_the_last_with_rows_knows_it(tmp_path
 
 
 def test_a_turn_that_never_comes_is_given_up_with_a_sentence():
-    with pytest.raises(JobFailed, match=r"waited 0 s for the tasks before it; .*too few cores"):
+    with pytest.raises(JobFailed, match=r"waited 0 s for the tasks before it, .*too few cores"):
         wait_until(lambda: False, "the tasks before it", patience=0.01)
 
 
