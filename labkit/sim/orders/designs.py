@@ -158,9 +158,9 @@ def reduced(design: Design) -> Design:
     """Return an order of writes without the writes that its recovery never reads.
 
     An engine writes more than its recovery reads, for example a temporary file that a restart drops. Such a write
-    changes nothing for any reader; tests compare both orders by everything that readers can have seen. If `every` does
-    not list the order because it contains a notice (a message to the source) in place of a decision, a decision first
-    replaces the notice.
+    changes nothing for any reader; tests compare both orders by everything that readers can have seen. If a notice (a
+    message to the source) stands for the decision, a decision first replaces it, because `every` lists no order with a
+    notice.
     """
     if why_not(design):
         design = _renamed(design)

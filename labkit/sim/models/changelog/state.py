@@ -55,7 +55,7 @@ Table = tuple[Row, ...]
 class Query(NamedTuple):
     """The state of the continuous query: the offset of the next record, and the count of each key.
 
-    It has both twice: in memory, and as last saved for a restart.
+    Offset and counts exist in memory and, for a restart, as last saved.
     """
 
     saved: Durable[int] = 0

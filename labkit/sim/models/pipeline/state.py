@@ -157,7 +157,7 @@ class State(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """How the external store behaves: what readers see early, and which commits it accepts."""
+    """How the external store behaves: whether readers see rows before their commit, and which commits it accepts."""
 
     readable_early: bool
     """Whether readers see the rows of open transactions."""

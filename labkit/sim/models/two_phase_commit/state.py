@@ -177,7 +177,11 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the properties to check: commitment is atomic, both outcomes are possible, no participant is stuck."""
+    """Return the properties to check.
+
+    All participants end with the same outcome, commit and abort are both possible, and no participant holds a lock for
+    ever.
+    """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
         unless("atomic", always, "No participant commits while another aborts.", _torn),
