@@ -267,9 +267,9 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Parse a reply and return its value as canonical JSON. The reply must name the question with this number.
+        """Parse a reply and return its value as canonical JSON.
 
-        Raises `MissingSolution` or `AnswerFailed`.
+        `number` is the question's number, which the reply must repeat. Raises `MissingSolution` or `AnswerFailed`.
         """
         self._received += len(raw)
         if self._received > self._patience.total_bytes:

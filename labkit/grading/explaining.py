@@ -27,7 +27,7 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the error message of the learner's code to each failed exercise, unless it may contain a hidden value.
+    """Add the error message of the learner's code to each failed exercise, if no hidden value can be in the message.
 
     `items` are the results by exercise name; `without` are the numbers of cells that are not run.
     """

@@ -465,8 +465,8 @@ def _fence(c: Chance) -> Iterator[Variant]:
 def _runner(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `11b-runner`, whose answer decides the next action of a workflow engine.
 
-    They contain kills, lost answers, expired idempotency keys, new versions of the workflow, and similar names of
-    steps.
+    The cases contain kills, lost answers, expired idempotency keys, new versions of the workflow, and steps with
+    similar names.
     """
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
@@ -582,7 +582,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 def _releases(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `12b-review`, whose answer judges a new version of a query.
 
-    They change other columns than the public cases, or two things at once.
+    The cases change other columns than the public cases do, or two things at once.
     """
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)

@@ -102,7 +102,7 @@ def read(path: Path, course: Course) -> list[Mark]:
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
         raise InvalidInput(
-            f"{path}: the table of marks has no column {missing[0]}; it needs the titles {', '.join(TITLES)}."
+            f"{path}: the table of marks has no column {missing[0]}; give it the columns {', '.join(TITLES)}."
         )
     marks, mistakes = [], []
     for row in rows:

@@ -46,7 +46,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` of `of` parts of the submissions, counted from 1, for grading on several machines."""
+    """One part of the submissions, for grading on several machines: part `number` of `of`, counted from 1."""
 
     number: int
     of: int

@@ -92,7 +92,9 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
         raise InvalidInput(f"{out}: this is a file, but --out must name a folder.")
     if not path.exists():
         if out.exists() and any(not _is_ours(one) for one in out.iterdir()):
-            raise InvalidInput(f"{out}: the folder contains other files; name a new folder with --out.")
+            raise InvalidInput(
+                f"{out}: the folder contains files that are not from `labkit grade`; name a new folder with --out."
+            )
         return Head(course, secrets.randbits(32) if seed is None else seed, records.FORMAT)
     try:
         head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
@@ -136,7 +138,7 @@ def earlier(path: Path) -> Record | None:
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
     """Return the stored record (grading result) of a submission if it is still valid, otherwise None.
 
-    It is valid if grading the submission again would give the same result: neither file, course nor seed has changed.
+    It is valid if grading succeeded, and neither the file nor the course nor the seed has changed since then.
     """
     record = earlier(record_path(out, one))
     if record is None or not record.graded():

@@ -127,7 +127,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the cell with the learner's answer to a free-text exercise, or an empty text without answer.
+    """Return the source of the cell with the learner's answer to a free-text exercise; an empty text if there is none.
 
     A new comment counts as an answer, because a person may read it as one.
     """

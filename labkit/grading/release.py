@@ -65,7 +65,7 @@ def _refuse(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: the folder is not empty; name a new one.")
     if folder.absolute().is_relative_to(PACKAGE):
-        raise InvalidInput(f"{folder}: the folder is inside labkit's own package; name one elsewhere.")
+        raise InvalidInput(f"{folder}: the folder is inside labkit's own package; name a folder elsewhere.")
 
 
 def _copy(source: Path, target: Path) -> None:

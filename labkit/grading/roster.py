@@ -144,7 +144,7 @@ def same_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Matches:
-    """The result of matching submissions with the roster: their owners, and questions for the instructor."""
+    """The result of matching submissions with the roster: the owners of each, and questions for the instructor."""
 
     owners: Mapping[int, Sequence[str]]
     """For each student, by index in the roster, the keys of the submissions made alone or in a group."""

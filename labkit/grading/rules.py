@@ -191,7 +191,7 @@ def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
         or not all(isinstance(title, str) and title for title in titles.values())
     ):
         raise InvalidInput(
-            f"{name}: [export] must contain column titles in quotes, and only for {', '.join(sorted(_EXPORT))}."
+            f"{name}: [export] may only contain {', '.join(sorted(_EXPORT))}, each with a column title in quotes."
         )
     return titles
 

@@ -153,7 +153,7 @@ class _Reader:
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file and file it under its student: as a notebook, regrade requests or another file."""
+        """Read an uploaded file and keep it for its student, as a notebook, as regrade requests or as another file."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))

@@ -180,9 +180,10 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start the processes that fork sandboxes for these exercises; the second one early, to save time.
+        """Start both processes that fork sandboxes if one of these exercises is a function; otherwise start none yet.
 
-        It runs the notebook again with another hash seed, which only functions need.
+        The second process later runs the notebook again with another hash seed. It starts now, beside the first, to
+        save time.
         """
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)

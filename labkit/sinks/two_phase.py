@@ -36,7 +36,9 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort every unfinished transaction of the query in this batch or an earlier one, unless it has a vote."""
+        """Abort every unfinished transaction of the query, in this batch or an earlier one, that none of the votes
+        names.
+        """
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:

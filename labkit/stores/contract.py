@@ -183,7 +183,7 @@ class Transactional(Protocol):
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that rejects the writes of a driver that a later driver has replaced, even if the first still runs."""
+    """A store that rejects the writes of a driver which still runs although a later driver has replaced it."""
 
     def fence(self, query: str, incarnation: int) -> None:
         """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.

@@ -120,10 +120,10 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Close the file, and delete it unless its path now refers to another file.
+        """Close the file, and delete it if its path still refers to it.
 
-        The path does so if the file was renamed, or if another writer has removed it and created a new one. The caller
-        holds the lock on the folder.
+        If not, the file was renamed, or another process has deleted it and a new writer has created another file there.
+        The caller holds the lock on the folder.
         """
         if not self.is_closed and self._is_there():
             self.path.unlink()

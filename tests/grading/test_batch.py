@@ -129,7 +129,7 @@ def test_an_output_folder_of_another_course_is_refused(tmp_path: Path) -> None:
         grade(tmp_path)
     (tmp_path / "out" / "grading.json").unlink()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.raises(InvalidInput, match="contains other files"):
+    with pytest.raises(InvalidInput, match="files that are not from"):
         grade(tmp_path)
 
 

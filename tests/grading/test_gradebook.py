@@ -384,7 +384,7 @@ def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> N
         ("[rubric.'01-why']\na = 1\n", "1 points, but the exercise has 2"),
         ("[rubric]\n'01-why' = 1\n", "must be a table of numbers"),
         ("rubric = 3\n", "a section for each exercise"),
-        ("[export]\nmoodle = 'x'\n", "column titles in quotes"),
+        ("[export]\nmoodle = 'x'\n", "a column title in quotes"),
         ("x =", "not valid TOML"),
     ],
 )

@@ -121,7 +121,7 @@ def flush(writer: KafkaProducer) -> None:
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer within `seconds`; return True if it had to be forced, so that some records may be undelivered.
+    """Close a producer within `seconds`; return True if the close had to be forced, so that records may be undelivered.
 
     In that case the client's own `close` would raise an error and leave its thread running.
     """

@@ -134,7 +134,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handles of those prepared transactions, named `gids`, that belong to the store with this schema."""
+    """Yield the handles of those prepared transactions (`gids`) that belong to the store with this schema."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):

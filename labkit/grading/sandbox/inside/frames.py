@@ -21,7 +21,7 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
     except TimeoutError:
-        raise FrameError("the other side did not accept the message in time") from None
+        raise FrameError("the receiving process did not accept the message in time") from None
     except OSError:
         raise FrameError("the connection is closed") from None
 
