@@ -56,7 +56,7 @@ def test_a_broker_that_had_to_be_killed_proves_nothing(
 ) -> None:
     tethered = KafkaService(broker.folder, tethered=True)
     tethered.up()
-    with pytest.raises(ServiceUnavailable, match="Kafka did not stop when it was"):
+    with pytest.raises(ServiceUnavailable, match="did not shut down cleanly, so labkit killed it"):
         restart(tethered, tmp_path / "run", monkeypatch)
 
 

@@ -237,7 +237,7 @@ def test_an_executor_that_is_killed_costs_no_state(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_master_that_is_none_is_refused_before_anything_starts():
-    with pytest.raises(InvalidInput, match=r"--master spork: write local"):
+    with pytest.raises(InvalidInput, match=r"--master spork: .*write local"):
         explore_on_spark(make("two_phase_commit", {}), "spork")
 
 

@@ -32,7 +32,7 @@ def test_another_input_is_simulated_as_it_is(tmp_path):
     [
         ({"job": "totals", "crashes": ["sink.mid_write@0"]}, "can repeat only a run with the job named `running`"),
         ({"crashes": []}, "no crash to simulate"),
-        ({"crashes": ["sink.mid_write@0"], "records_per_batch": 2}, "one batch of at most"),
+        ({"crashes": ["sink.mid_write@0"], "records_per_batch": 2}, "single batch of at most"),
     ],
 )
 def test_what_is_not_modelled_gets_one_sentence(options, complaint):
