@@ -11,6 +11,7 @@ import os
 import platform
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
@@ -49,7 +50,13 @@ def main() -> int:
     gc.freeze()
     connection = socket.socket(fileno=os.dup(0))
     try:
-        grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))
+        setting = tasks.decode(receive(connection, tasks.MOST), tasks.Setting)
+        # A worker that is killed removes no temporary folder, so all of them are in the batch's own working folder.
+        place = Path(setting.place.root)
+        scratch = place.with_name(f"scratch-{place.name}")
+        scratch.mkdir(exist_ok=True)
+        tempfile.tempdir = str(scratch)
+        grader = Grader(setting)
         with grader:
             is_first = True
             while True:

@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import json
+import os
 import random
 import signal
 import subprocess
@@ -242,6 +243,28 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_pat
     graded(tmp_path / "in", "--out", tmp_path / "killed")
     assert (tmp_path / "killed" / "grades.csv").read_text() == (tmp_path / "whole" / "grades.csv").read_text()
     assert not (tmp_path / "killed" / ".work").exists()
+
+
+LINGERS = """import time
+def write_batch(db, query, batch, rows):
+    time.sleep(1)"""
+
+
+def test_a_batch_that_is_stopped_within_a_trial_of_a_sink_leaves_no_folder(tmp_path: Path) -> None:
+    name, out, temporary = "14_capstone.ipynb", tmp_path / "out", tmp_path / "tmp"
+    temporary.mkdir()
+    write(tmp_path / "in" / "ada" / name, submitted.notebook(submitted.marked("14-table", LINGERS)))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "labkit", "grade", str(tmp_path / "in"), "--out", str(out), "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    until(lambda: list(out.glob(".work/scratch-*/labkit-own-sink-*")), "a trial under way", seconds=120)
+    running.send_signal(signal.SIGTERM)
+    running.wait(60)
+    assert not (out / ".work").exists()
+    assert list(temporary.iterdir()) == []
 
 
 def _killed_after(count: int, folder: Path) -> None:
