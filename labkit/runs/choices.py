@@ -103,7 +103,7 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return values for all fields of the panel: for each the wanted one, if it fits the fields before it.
+    """Return a value for each field of the panel: the wanted one, if it fits the values of the fields before it.
 
     Otherwise the field gets its default or, if that does not fit either, the first value that fits.
     """

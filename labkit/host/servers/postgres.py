@@ -54,7 +54,8 @@ With them, shared memory is in files of the server's folder, so that none outliv
 class PostgresService:
     """A PostgreSQL server whose data, socket and log are in one folder.
 
-    Without a folder, it is the user's own server, which `LABKIT_POSTGRES` names, or labkit's server in the cache.
+    Created without a folder, it is the server that the user names in `LABKIT_POSTGRES`, or else labkit's own server in
+    the user's cache.
     """
 
     name: ClassVar[str] = "postgres"
