@@ -57,17 +57,17 @@ def note(service: str) -> Path | None:
 
 
 def postgres() -> str:
-    """Return the connection string of PostgreSQL: LABKIT_POSTGRES if set, or else that of labkit's own server.
+    """Return a connection string: the one in LABKIT_POSTGRES if set, or else the one of labkit's own PostgreSQL server.
 
-    Raises `ServiceUnavailable` if there is neither.
+    Raises `ServiceUnavailable` if the variable is not set and labkit has started no server.
     """
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """Return the host:port of a Kafka broker: LABKIT_KAFKA if set, or else that of labkit's own broker.
+    """Return the host:port of a Kafka broker: the one in LABKIT_KAFKA if set, or else the one of labkit's own broker.
 
-    Raises `ServiceUnavailable` if there is neither.
+    Raises `ServiceUnavailable` if the variable is not set and labkit has started no broker.
     """
     return _find("kafka", KAFKA, "Kafka broker")
 

@@ -138,7 +138,7 @@ def _pyspark() -> Finding:
 
 
 def _memory(name: str, drivers: int, remedy: str) -> Finding:
-    """Report whether the free memory suffices for so many Spark drivers; only the first driver is required."""
+    """Report whether the free memory suffices for this number of Spark drivers; labkit requires only one driver."""
     import psutil
 
     available, needed = psutil.virtual_memory().available, drivers * MEMORY_NEEDED

@@ -134,10 +134,10 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store with the number of the input line replaced by the row's serial number.
+        """Yield the rows of a store, each with the serial number of its expected row in place of its line number.
 
-        That is the serial number of the expected row with the same line and word. Without such a row, the number is
-        above all serial numbers.
+        The expected row has the same line number and the same word. If there is none, the row gets a number above all
+        serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

@@ -53,8 +53,8 @@ def check_source(scenario: Scenario) -> None:
 def feed(scenario: Scenario, folder: RunFolder) -> None:
     """For a scenario that reads Kafka, write the input file into the run's topic.
 
-    If the scenario adds a partition after the crash, only the records up to the end of the crashed batch are
-    written, and `change_source` writes the others.
+    If the scenario adds a partition after the crash, this function writes only the records up to the end of the crashed
+    batch, and `change_source` writes the later ones.
     """
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))

@@ -158,10 +158,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds. If another task reaches the failpoint first, wait forever, to be killed too.
+        """Wait until the condition holds. If another task reaches the failpoint first, wait to be killed, too.
 
-        If the crash kills only one executor, the other tasks survive and the killed one runs again, so this only waits
-        for the condition.
+        If the crash kills only one executor, this task survives and the killed one runs again, so this method waits for
+        the condition only.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.

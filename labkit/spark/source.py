@@ -154,7 +154,7 @@ class TextSource(DataSource):
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader for one query. Its options are those of `LogSource`."""
+        """Return the reader for one query, which has the same options as the reader of `LogSource`."""
         return TextReader(dict(self.options))
 
 

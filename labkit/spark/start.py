@@ -269,8 +269,8 @@ def start(
     Recovery commits or aborts the transactions that an earlier driver left unfinished. `frame` has the columns offset
     (long, the identity of the input record), key (string) and value (long). `order` is `engine` (the sink commits
     before Spark writes `commits/N`) or `decision` (after it); None is the sink's default. Raises `InvalidInput` for a
-    checkpoint that is in use or belongs to another query, and for a sink, order or store that does not exist or does
-    not fit the others.
+    checkpoint that is in use or belongs to another query, and for a sink, order and store that do not exist or do not
+    fit together.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(

@@ -213,7 +213,7 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that uses the data folder; those of a killed server may live a little longer than it."""
+        """Return every process that uses the data folder; those that a killed server started may outlive it."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:

@@ -42,10 +42,10 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return a folder of PostgreSQL's programs that the user who runs the server can reach: the given one or a copy.
+    """Return a folder of PostgreSQL's programs that the user who runs the server can reach: `installation` or a copy.
 
-    If this process is root, that user is `nobody`. A copy is made only if `nobody` cannot reach `installation`; it
-    includes the libraries, which the package keeps in another folder.
+    If this process is root, that user is `nobody`. The function makes a copy only if `nobody` cannot reach
+    `installation`; the copy includes the libraries, which the package keeps in another folder.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -122,7 +122,7 @@ def hand_over(folder: Path) -> None:
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
     """Run a program of PostgreSQL, such as initdb, as the server's user, and return its exit code and output.
 
-    The environment's PGPORT, PGDATA and the like are ignored, because they belong to the user's own server. Raises
+    Environment variables such as PGPORT and PGDATA are ignored, because they belong to the user's own server. Raises
     `ServiceUnavailable` if the program cannot be run or does not end within `seconds`.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
@@ -151,7 +151,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the message in the last log line with FATAL, PANIC or error; without such a line, the last line."""
+    """Return the message in the last log line with FATAL, PANIC or error; if there is no such line, the last line."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):
