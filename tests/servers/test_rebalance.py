@@ -215,10 +215,10 @@ def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monk
 @pytest.mark.parametrize(
     ("programs", "options", "error", "message"),
     [
-        ((after,), {}, InvalidInput, "needs programs"),
-        ((after,), {"kill": "a", "stop": "b"}, InvalidInput, "one of stop, slow and kill"),
-        ((), {"kill": "a"}, InvalidInput, "needs programs"),
-        ((after, before), {"kill": "a", "each": {"a": "b"}}, InvalidInput, "or one program with each"),
+        ((after,), {}, InvalidInput, "exactly one of the parameters"),
+        ((after,), {"kill": "a", "stop": "b"}, InvalidInput, "exactly one of the parameters"),
+        ((), {"kill": "a"}, InvalidInput, "exactly one of the parameters"),
+        ((after, before), {"kill": "a", "each": {"a": "b"}}, InvalidInput, "pass a single program"),
         ((after, after), {"kill": "a"}, InvalidInput, "two programs have the same name"),
         ((len,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
         ((lambda worker: worker,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
@@ -226,7 +226,7 @@ def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monk
         ((after,), {"stop": "a", "longer": -1}, InvalidInput, "longer=-1 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": 60.5}, InvalidInput, "longer=60.5 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": math.nan}, InvalidInput, "longer=nan is not possible"),
-        ((after,), {"kill": "a", "longer": 5}, InvalidInput, "after a kill A never goes on"),
+        ((after,), {"kill": "a", "longer": 5}, InvalidInput, "the parameter longer has no effect"),
     ],
 )
 def test_a_call_that_cannot_be_gets_one_sentence(
