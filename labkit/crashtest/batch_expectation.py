@@ -12,7 +12,7 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The rows that a sink's store must contain after a run: the input rows of its query, recognised by their ids."""
+    """The rows that a sink's store must contain after a run, and whether the reader returns rows, last rows or sums."""
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -27,11 +27,11 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows that a sink's store should contain after a run, and the form in which its reader returns rows.
+    """Return the rows that a sink's store should contain after a run, and the form in which the reader returns them.
 
-    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash; it shows whether
-    the reader returns every row, the last row of each key, or the sum of each key's amounts. Raises `InvalidInput` if
-    the reader returns neither rows with ids nor such sums.
+    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash. It shows the
+    form: every row, the last row of each key, or the sum of each key's amounts. Raises `InvalidInput` if `read`
+    contains neither rows with ids nor such sums.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
@@ -44,7 +44,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a value from the reader as id, key and amount; a value that is no row (half a line) gets no id."""
+    """Return a value from the user's reader as id, key and amount; a value that is no row (half a line) gets no id."""
     try:
         return plain(value)
     except (TypeError, ValueError):
@@ -52,7 +52,10 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Convert one row from the reader to id, key and amount. Raises `TypeError` or `ValueError` if it is no row."""
+    """Return one row from the user's reader as id, key and amount.
+
+    Raises `TypeError` or `ValueError` if the value is no row.
+    """
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

@@ -24,7 +24,10 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a package that a bisection may test, oldest first, and those that it leaves out."""
+    """The versions of a package that a bisection may test, oldest first, and the pre-releases and yanked versions.
+
+    The bisection leaves pre-releases and yanked versions out.
+    """
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -32,10 +35,10 @@ class Range(NamedTuple):
 
 
 def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
-    """Return the versions of a package in the range `wanted`, a text `FIRST..LAST`, oldest first.
+    """Return the versions of a package within the range `wanted`, a text `FIRST..LAST`, oldest first.
 
-    An end of the range may be left out: `1.18.0..` has no last version. `available` are all versions, `yanked` those
-    that were withdrawn. Raises `InvalidInput` if the range is malformed or contains no version.
+    FIRST or LAST may be missing: `1.18.0..` has no upper limit. `available` lists all versions, `yanked` the withdrawn
+    ones. Raises `InvalidInput` if the range is malformed or contains no version.
     """
     first, last = bounds(wanted)
     known = sorted({each for text in available if (each := _version(text)) is not None})
@@ -56,7 +59,10 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Parse a range of versions `FIRST..LAST`; a missing end is None. Raises `InvalidInput` for other forms."""
+    """Return the first and the last version of a range, a text `FIRST..LAST`; None for a version that is missing there.
+
+    Raises `InvalidInput` for any other text.
+    """
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")
@@ -85,8 +91,8 @@ def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
     `sides` maps the index of each tested version to its result, None for an inconclusive test. The oldest and the
-    newest version come first, then the version half-way between two neighbouring results that differ. If that test is
-    inconclusive, the nearest untested version is next.
+    newest version come first. Then comes the version half-way between two neighbouring versions with different results,
+    or, if the test of that version is inconclusive, the untested version nearest to it.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -176,7 +182,10 @@ class Change(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """The other packages that differ between the environments of the two versions, each as `name 1.0 -> 2.0`."""
+        """The other packages whose versions differ between the two environments, as a list of `name 1.0 -> 2.0`.
+
+        The two environments are those in which the package's earlier and later version were tested.
+        """
         one, other = (_installed(each) for each in (self.before, self.after))
         names = sorted({*one, *other} - {canonicalize_name(self.package)})
         return [
@@ -203,7 +212,7 @@ class Answer:
 
     @property
     def sides(self) -> dict[int, str | None]:
-        """The result of each tested version, by the version's index in the range; None if its test was inconclusive."""
+        """A dict from the index of each tested version to its result; None for an inconclusive test."""
         return {position: each.side for position, each in self.trials.items()}
 
     @property
@@ -231,8 +240,8 @@ class Answer:
     def is_definite(self) -> bool:
         """Whether the bisection has a final answer.
 
-        This is so if the tests of the oldest and the newest version were conclusive and either agree, or two adjacent
-        versions with different results have been found.
+        The tests of the oldest and the newest version must be conclusive. In addition, all results must agree, or two
+        adjacent versions with different results must have been found.
         """
         return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
 
@@ -244,8 +253,8 @@ class Answer:
     def code(self, expected: str = "") -> int:
         """Return the exit code of `labkit bisect`.
 
-        It is 1 if the newest version with a conclusive result is weaker than `expected`, 0 if the answer is definite,
-        else 2.
+        The code is 1 if the newest version with a conclusive result is weaker than `expected`. Otherwise it is 0 if the
+        bisection's answer is definite, and 2 if it is not.
         """
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1

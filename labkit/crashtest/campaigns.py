@@ -14,9 +14,9 @@ from labkit.crashtest.settings import Settings, settings
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the sink `subject`, given as `FILE:NAME`, and return the report.
 
-    The logs go to `folder`, by default a temporary one; `tell` is called with each progress message; `more` are options
-    of `labkit.crashtest.settings.settings`. Raises `InvalidInput` if the file, the name, the reader or the store does
-    not work.
+    The logs go to `folder`, by default a temporary one. `tell` is called with each progress message. `more` are further
+    options, those of `labkit.crashtest.settings.settings`. Raises `InvalidInput` if the file, the name, the reader or
+    the store does not work.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()
@@ -25,10 +25,10 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test that the settings describe, of a sink or of a pipeline, in a `with` block.
+    """Provide the crash test that the settings `wanted` describe, of a sink or of a pipeline, in a `with` block.
 
-    The logs of the runs go to `folder`, and `tell` is called with each progress message. With `only_lists` the caller
-    only lists the crash points, so nothing is prepared for further runs.
+    The logs of the runs go to `folder`, and `tell` is called with each progress message. Set `only_lists` if only the
+    crash points are to be listed: then labkit prepares nothing for further runs.
     """
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)

@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How firm the guarantee in a report is: whether everything was tried, and whether a run refuted exactly-once."""
+    """How firm a guarantee is: whether all required runs were made, and whether a run refuted exactly-once."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -43,13 +43,16 @@ class Goal(StrEnum):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The weakest guarantee that a run may have if this goal is to be reached."""
+        """The guarantee that every run must have at least, so that the crash test reaches this goal."""
         return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The guarantee that a crash test claims; its text has a qualifier, such as `not refuted`, unless all was tried."""
+    """The guarantee that a crash test claims.
+
+    As text, the guarantee has a qualifier, such as `not refuted`, unless every required run was made.
+    """
 
     strength: Strength
     at_best: Guarantee
@@ -60,7 +63,7 @@ class Claim:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee, or `unknown` if the test can state it only with a qualifier such as `not refuted`."""
+        """The claimed guarantee, or `unknown` if the test can state it only with a qualifier such as `not refuted`."""
         return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ class Claim:
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the claim is as strong as the user's goal; None if the test tried too little to know."""
+        """Return whether the claimed guarantee is as strong as `goal`; None if too few runs were made to know."""
         if not satisfies(self.at_best, goal.guarantee):
             return False
         if goal is Goal.NOT_REFUTED:
@@ -131,12 +134,12 @@ class FaultClaim:
 
     @property
     def is_silent(self) -> bool:
-        """Whether a run with this fault left wrong rows although the command reported success, so nobody notices."""
+        """Whether, in a run with this fault, the command reported success although its rows are wrong."""
         return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
 
     @property
     def is_violated(self) -> bool:
-        """Whether a run with this fault ended with wrong rows, or never recovered."""
+        """Whether a run with this fault ended with wrong rows, or the command never recovered from the fault."""
         return self.at_best is not Guarantee.EXACTLY_ONCE or bool(self.worst and self.worst.stuck)
 
     def __str__(self) -> str:
@@ -178,7 +181,10 @@ class FaultClaim:
 
 
 def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
-    """Return what a crash test claims about each kind of fault, in the order of `Fault`; `unknown` if not tried."""
+    """Return what a crash test claims about each kind of fault, in the order of `Fault`.
+
+    The claim about a kind of fault that the test did not try is `unknown`.
+    """
     doubts = [each for each in summary.results if each.group is Group.SEEING]
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
@@ -186,8 +192,9 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    After a failed sync labkit itself removes the bytes that were not saved, as the disk would, but it cannot always do
-    so. If it could not, and if the command reported success and all rows are right, the run proves nothing.
+    When a sync fails, labkit imitates the disk and removes the bytes that were not saved, which is not always possible.
+    If it was impossible and the run shows no harm (the command reported success, and all rows are right), the run
+    proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

@@ -21,14 +21,14 @@ VIOLATED = "violated"
 
 
 class ClaimPart(Struct, frozen=True):
-    """The claim in a JSON report of a crash test: how much was tried, and the best guarantee still possible."""
+    """The claim in a JSON report of a crash test: how firm the guarantee is, and the best guarantee still possible."""
 
     strength: Strength
     at_best: Guarantee
 
 
 class CoveragePart(Struct, frozen=True):
-    """How many crash points a report found and tried, and how many of the required runs with two crashes."""
+    """How many crash points a report lists and how many were tried; the same for the required runs with two crashes."""
 
     found: int
     tried: int
@@ -84,7 +84,10 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """The runs, by id, that refute exactly-once: rows were wrong at the end, or the job never recovered."""
+        """A dict from id to run, of the runs that refute exactly-once.
+
+        In such a run, rows were wrong at the end, or the job never recovered.
+        """
         return {
             run.id: run
             for run in self.runs
@@ -117,7 +120,7 @@ def read_report(path: Path) -> ReportPart:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Compares a report of a crash test (`after`) with an earlier one (`before`), which is None if there is none."""
+    """Compares a crash test's report (`after`) with an earlier report (`before`; None if there is no earlier one)."""
 
     before: ReportPart | None
     after: ReportPart
@@ -126,8 +129,8 @@ class Comparison:
     def change(self) -> Change:
         """Whether the later report is weaker than the earlier one, not weaker, or unknown.
 
-        It is weaker if it newly violates a property such as `lost`, or if its guarantee under crashes or under a fault
-        is weaker.
+        The later report is weaker if it violates a property, such as `lost`, that the earlier one did not violate, or
+        if its guarantee under crashes or under a kind of fault is weaker.
         """
         before, after = self.before, self.after
         if before is None:
@@ -210,7 +213,10 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether runs with this kind of fault newly go wrong, or leave a weaker guarantee than before."""
+    """Return whether runs with a kind of fault go wrong only in the later report, or leave a weaker guarantee there.
+
+    `before` and `after` are the claims of the two reports about this kind of fault.
+    """
     if not after.weakest:
         return False
     return not before.weakest or not satisfies(after.at_best, before.at_best)

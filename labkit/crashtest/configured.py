@@ -26,7 +26,7 @@ KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """Return the options of a crash test that a pyproject.toml sets, by keyword; empty if there is no such file.
+    """Return the options of a crash test in a pyproject.toml, as a dict from keyword to value; {} without such a file.
 
     Raises `InvalidInput` for an unknown key, a value of the wrong type, or keys that exclude each other.
     """
@@ -58,8 +58,8 @@ def configured(path: Path) -> dict[str, Any]:
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
     """Return the settings of a crash test, from pyproject.toml (`project`) and from the command line.
 
-    Both are options by keyword, and the command line takes precedence. Raises `InvalidInput` for a bad value, or for
-    options that exclude each other.
+    Both arguments map keywords of options to values; the command line takes precedence. Raises `InvalidInput` for a bad
+    value, or for options that exclude each other.
     """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
@@ -73,13 +73,16 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the results that the user demands (`--expect`, `--also`); the command line overrides pyproject.toml."""
+    """Return the results that the user demands (`--expect`, `--also`).
+
+    `project` are the options in pyproject.toml; those in `command_line` override them.
+    """
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class (for sinks or for pipelines) that alone has this option; None if there is none."""
+    """Return the settings class (for sinks or for pipelines) if only one of the two has this option, otherwise None."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -92,7 +95,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
     """Return the settings class, for sinks or for pipelines, to which these options belong.
 
-    The result is None if no option names a sink or pipeline to test.
+    `words` maps keywords of options to values. Returns None if no option in it names a sink or pipeline to test.
     """
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
@@ -101,9 +104,10 @@ def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings]
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` for an option of the wrong kind of test, such as one for sinks in the test of a pipeline.
+    """Raise `InvalidInput` for an option of the wrong kind of test, such as a sink's option in the test of a pipeline.
 
-    `kind` is the settings class of this test. `written` returns an option as the user wrote it, for the message.
+    `kind` is the settings class of this test, and `words` has the user's options. `written` returns an option as the
+    user wrote it, for the message.
     """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)

@@ -62,12 +62,12 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in labkit's own Python environment, so that only its jars must be downloaded."""
+        """Whether the pipeline runs in labkit's own Python environment; then only its jars must be downloaded."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Return the pipelines of real engines that labkit ships, by name."""
+    """Return all pipelines of real engines that labkit ships, as a dict from name to pipeline."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
     return {name: msgspec.convert({"name": name, **fields}, Pipeline) for name, fields in tomllib.loads(text).items()}
 
@@ -81,15 +81,15 @@ def named(name: str) -> Pipeline:
 
 
 def not_run() -> dict[str, str]:
-    """Return the engines that labkit has not crash-tested, by name, each with the reason."""
+    """Return the engines that labkit has not crash-tested, as a dict from engine to the reason."""
     return tomllib.loads((ENGINES / "not_run.toml").read_text(encoding="utf-8"))
 
 
 def chosen(names: str) -> list[Pipeline]:
-    """Return the shipped pipelines that a text such as `flink,spark_files` selects.
+    """Return the shipped pipelines that the user selected by a text such as `flink,spark_files`.
 
-    Commas separate the names. Each is the name of a pipeline, or of an engine (for all its pipelines), or `all`. Raises
-    `InvalidInput` for an unknown name.
+    The names between the commas are names of pipelines, names of engines (which select all pipelines of the engine), or
+    `all`. Raises `InvalidInput` for an unknown name.
     """
     results: dict[str, Pipeline] = {}
     for name in names.split(","):
@@ -99,7 +99,7 @@ def chosen(names: str) -> list[Pipeline]:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The recorded result of a crash test of a shipped pipeline; each line of `verdicts.jsonl` contains one."""
+    """The recorded result of a crash test of a shipped pipeline, as one line of the file `verdicts.jsonl`."""
 
     name: str
     """The pipeline."""
@@ -133,14 +133,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def verdicts() -> dict[str, Verdict]:
-    """Return the recorded crash test results, by the name of the pipeline."""
+    """Return the recorded crash test results, as a dict from the name of the pipeline to its result."""
     lines = VERDICTS.read_bytes().splitlines() if VERDICTS.exists() else []
     records = (msgspec.json.decode(line, type=Verdict) for line in lines)
     return {each.name: each for each in records}
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A recorded run of a shipped pipeline: the command of its test, the versions, and the pipeline's system calls."""
+    """A recorded run of a shipped pipeline: its test's command, the versions of its software, and its system calls."""
 
     command: str
     versions: list[str]

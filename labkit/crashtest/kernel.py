@@ -93,7 +93,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """How many seconds to repeat a start that did nothing: 0, because Spark processes all rows in one start."""
+        """For how many seconds to repeat a start that did nothing: 0, because one start of Spark processes all rows."""
         return 0.0
 
     @property
@@ -117,7 +117,8 @@ class SinkPipeline(PipelineSettings):
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
         """Return the paths of Spark's own files, with placeholders (`offsets/<n>`); the test crashes there last.
 
-        The renames that begin and end a batch are not among them, because the sink works between these renames.
+        Files that Spark renames at the beginning or end of a batch are left out, because the sink works between these
+        two renames.
         """
         engine_s = [each for each in effects if self._is_engine_s(each)]
         return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
@@ -132,10 +133,11 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return the batch that a crash before the system call `crashed_at` interrupted, as a tuple; () if none.
+        """Return a tuple with the batch that a crash before the call `crashed_at` interrupted; () if there is none.
 
-        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink. Messages to
-        servers and lines of code do not count, because they do not show what they change.
+        `effects` are the system calls of the run without a crash. A crash interrupts a batch if `crashed_at` or a later
+        call of the batch changes a file of the sink. Messages to servers and lines of code do not count, because nobody
+        knows whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -167,7 +169,11 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Return the settings for testing a Spark job that writes into the sink; save the job and its input in `place`."""
+    """Return the settings for the crash test of a Spark job that writes into the user's sink.
+
+    `wanted` are the user's options, `adapter` is the Spark interface of the sink, and `jars` are the jars of the
+    session. The function saves the job's description and input in the folder `place`.
+    """
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
@@ -220,7 +226,7 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 
 
 def _make_archive(java: Java, tell: Tell) -> None:
-    """Make a class-data archive if there is none, because it halves the time of each of the many starts of Spark."""
+    """Make a class-data archive for the JVM if there is none; with it, Spark starts twice as fast in every run."""
     if fast_start().archive and find_archive(java) is None:
         tell("run", f"making a class-data archive, once, so that Spark starts faster: {SECONDS} s on a quiet machine")
         with suppress(ServiceUnavailable):  # everything works without one
@@ -233,9 +239,9 @@ def kernel_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a Spark sink, in a `with` block.
 
-    The test kills the job at its system calls, or between lines of Python if this machine does not let labkit hold
-    system calls. With `only_lists` the caller lists crash points only, so labkit starts no Spark session in advance.
-    The environment variable LABKIT_TURNS may limit the number of tests on this machine; this test then waits for its
+    The test kills the job at its system calls, or between lines of Python if this machine does not let labkit intercept
+    system calls. Set `only_lists` if only the crash points are to be listed: then labkit starts no Spark session in
+    advance. If the environment variable LABKIT_TURNS limits the tests on this machine, this test first waits for its
     turn. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:

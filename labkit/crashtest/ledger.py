@@ -18,7 +18,7 @@ def silent(_what: str, _text: str) -> None:
 
 
 class Job(NamedTuple):
-    """One run that a crash test is to perform: id, title, kind, and the function that performs it."""
+    """One run that a crash test is to make: its id, its title, its kind, and the function that performs it."""
 
     id: str
     title: str
@@ -41,7 +41,7 @@ class Ledger:
     """Collects the results of one crash test, and watches its time budget."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
-        """Start the clock. `budget` is the seconds for all runs; `tell` is called with each progress message."""
+        """Start the clock. All runs together may take `budget` seconds; `tell` is called with each progress message."""
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0
@@ -70,14 +70,15 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run, unless it injects a fault, because faults do not affect the guarantee.
+        """Count a planned run, unless the run injects a fault: faults do not affect the guarantee.
 
-        Unless every counted run proves something, the report qualifies the guarantee, for example as `sampled`.
+        If a counted run proves nothing, or is not made, the report qualifies the guarantee, for example as `not
+        refuted`.
         """
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
-        """Send a progress message: this run begins."""
+        """Send a progress message that the run `job` begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
@@ -87,7 +88,7 @@ class Ledger:
         return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
     def keep(self, result: Result) -> Result:
-        """Store the result of a run, report it as progress, and return it."""
+        """Store the result of a run, send it as a progress message, and return it."""
         self.results.append(result)
         self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
@@ -102,8 +103,8 @@ class Ledger:
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of a complete crash test the runs so far have covered.
 
-        `pairs` are the ids of all possible runs with two crashes, `directed` those of the runs that a complete test
-        must make, and `found` is the number of crash points. The other fields of the result have their default values.
+        `pairs` are the ids of all possible runs with two crashes. `directed` are the ids of those that a complete test
+        must make. `found` is the number of crash points.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -117,7 +117,7 @@ class SharedOptions(Options):
 
     @property
     def subject(self) -> object:
-        """The sink or pipeline under test; `str` returns its name for messages."""
+        """The sink or pipeline under test. Messages contain it as text, by `str`."""
         raise NotImplementedError
 
     @property
@@ -143,7 +143,7 @@ class SharedOptions(Options):
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:
-        """Return the command line that repeats the test, or only the run with the id `only`."""
+        """Return the command line that repeats the test; with `only`, repeat no run except the one with this id."""
         return super().command() if not only else replace(self, only=(only,), since="", quick=False).command()
 
 

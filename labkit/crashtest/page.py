@@ -128,7 +128,7 @@ def _violations(result: Result) -> str:
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return an SVG picture of the durable effects in the run without a crash, and of the kills before each."""
+    """Return an SVG picture that lists the durable effects of the run without a crash, and the kills between them."""
     kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
     rows: list[Row] = []
     is_whole = not report.settings.only

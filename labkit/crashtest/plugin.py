@@ -80,14 +80,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CrashTests:
-    """The plugin object that adds one crash test to a pytest session; each run of it becomes a pytest test."""
+    """The plugin object that adds a crash test to a pytest session, with one pytest test for each of its runs."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform the run without a crash, which shows the crash points, and add a pytest test for each other run."""
+        """Perform the run without a crash, and add a pytest test to `items` for each further run of the crash test.
+
+        The run without a crash must come first, because it shows the crash points.
+        """
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.configured import configured, demanded, requested
@@ -108,7 +111,7 @@ class CrashTests:
         items += self._tests(session, running, first, only, demand)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Mark the crash test as incomplete if pytest deselects some of its runs, for example because of `-k`."""
+        """Mark the crash test as incomplete if pytest deselects some of the runs, for example because of `-k`."""
         runs = [each for each in items if isinstance(each, CrashTest) and each.name != f"crashtest[{_CLAIM}]"]
         if self._running is not None and runs:
             self._running.is_part = True
@@ -162,14 +165,14 @@ class CrashTests:
 
 
 class CrashTest(pytest.Item):
-    """One pytest test of a crash test: it compares runs, or the guarantee of all runs, with the user's goal."""
+    """One pytest test of a crash test: it compares runs, or the final guarantee, with the user's demand."""
 
     def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
         self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs; fail if one is weaker than the user demands, with the reason and the run's timeline."""
+        """Perform the runs, and fail if a run is weaker than the user demands; the message has the run's timeline."""
         self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -178,9 +181,10 @@ class CrashTest(pytest.Item):
 
 
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
-    """Perform runs; fail if one is weaker than `expected`, violates a property in `also`, or proves nothing.
+    """Perform runs; fail if a run is weaker than `expected`, violates a property in `also`, or proves nothing.
 
-    If the run is a condition (a fault that no sink needs to withstand) and violates a property, skip the test instead.
+    `results` performs the runs and returns their results. If a run only shows a condition of the guarantee (a fault
+    that no sink needs to withstand) and violates a property, skip the pytest test instead.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

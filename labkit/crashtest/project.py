@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a file is in one of these folders and is not part of Python, labkit or an installed package."""
+    """Return whether a file is in one of these folders, and not a part of Python, labkit or an installed package."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))
@@ -24,9 +24,9 @@ def belongs(file: str, folders: tuple[Path, ...]) -> bool:
 
 
 def package_root(file: str | Path) -> Path:
-    """Return the folder that `sys.path` must contain to import a file.
+    """Return the folder that `sys.path` must contain, so that a file can be imported.
 
-    This is the parent of the outermost package, or the file's own folder if the file is in no package.
+    For a file in a package this is the parent folder of the outermost package, otherwise the file's own folder.
     """
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
@@ -38,9 +38,9 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the folder from which to import a file whose package has no `__init__.py`.
+    """Return the folder from which to import a file of a package that has no `__init__.py`.
 
-    The result is None if the file has no relative import, because then nothing shows that it belongs to a package.
+    Returns None if the file has no relative import, because then nothing shows that the file belongs to a package.
     """
     try:
         text = file.read_text(encoding="utf-8")

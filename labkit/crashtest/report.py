@@ -66,7 +66,7 @@ class Report:
 
     @property
     def faults(self) -> tuple[FaultClaim, ...]:
-        """What the test claims about each kind of fault that the user asked for, apart from the guarantee."""
+        """The claims about the kinds of faults that the user asked for; the guarantee is separate from them."""
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
@@ -83,10 +83,10 @@ class Report:
 
     @property
     def axes(self) -> dict[str, str]:
-        """The outcome of each checked property, such as `lost`: violated, holds, not seen or unknown.
+        """A dict from each checked property, such as `lost`, to its outcome: violated, holds, not seen or unknown.
 
-        A property `holds` only if everything was tried, and is `not seen` if no run violated it but something was left
-        out.
+        A property `holds` only if everything was tried. It is `not seen` if no run violated it, but some runs were not
+        made.
         """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
@@ -99,23 +99,24 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command that repeats the worst run and works in any folder; for a pipeline it begins with `cd`."""
+        """Return the command that repeats the worst run from any folder; for a pipeline it begins with `cd`."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the test reaches the user's goal, 1 if not, 2 if it cannot tell.
+        """Return the exit code: 0 if the test reaches the user's goal, 1 if not, 2 if the test cannot tell.
 
-        Without a goal the code is 0, or 2 if the guarantee is unknown.
+        The properties in `also` must hold as well. Without a goal the code is 0, or 2 if the guarantee is unknown.
         """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the guarantee and the claims about faults reach the goal; None if that is unknown.
+        """Return whether the test's result reaches the user's goal; None if that is unknown.
 
-        No run may be stuck, and each property in `also` must hold.
+        The guarantee and each claim about a fault must be as strong as `goal`, no run may be stuck, and each property
+        in `also` must hold.
         """
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
@@ -125,7 +126,7 @@ class Report:
         return None if sampled or Outcome.UNKNOWN.value in outcomes or None in claims else True
 
     def text(self) -> str:
-        """Return the report as text for a terminal; it begins with the guarantee, the reason for it, and the repair."""
+        """Return the report as text for a terminal. The guarantee, the reason for it, and the repair come first."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
         if why is not None:
@@ -200,9 +201,10 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML for a CI server: one test case for each run, and one for the guarantee.
+        """Return the report as JUnit XML for a CI server, with a test case for each run and one for the guarantee.
 
-        The case of the guarantee fails if the report does not reach `goal`, or if a property of `also` does not hold.
+        The test case for the guarantee fails if the report does not reach `goal`, or if a property in `also` does not
+        hold.
         """
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
@@ -247,9 +249,10 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return why a run is weaker than the expected guarantee, as a sentence; empty if it is not weaker.
+    """Return, as a sentence, why a run is weaker than the expected guarantee; empty if it is not weaker.
 
-    A run that proves nothing, or that has a fault which no sink needs to withstand (a condition), is never weaker.
+    A run that violates a property in `also` counts as weaker. A run that proves nothing never does, nor does a run that
+    only shows a condition of the guarantee (a fault that no sink needs to withstand).
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

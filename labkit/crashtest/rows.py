@@ -35,7 +35,7 @@ SCHEMA = "id long, key string, amount long"
 
 
 class Shape(StrEnum):
-    """The form in which the user's reader returns the rows of the store."""
+    """The form in which the user's reader returns the rows: every row, the last row of each key, or sums."""
 
     ROWS = "each row"
     LAST = "the last row of each key"
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """One row of the reader's output, matched with an input row: `offset` is that row's id, or -1 if none fits."""
+    """One row of the reader's output; `offset` is the id of the input row that it matches, or -1 if it matches none."""
 
     offset: int
     key: str
@@ -73,7 +73,7 @@ class Rows:
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """Return one record for each input row, in order; all of them should be in the store at the end."""
+        """Return the input rows as a list of records, in order; at the end, the store should contain all of them."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
@@ -81,14 +81,14 @@ class Rows:
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the range of row ids of each batch; empty if the ids do not grow from batch to batch."""
+        """Return a list with the range of row ids of each batch; [] unless the ids increase from batch to batch."""
         spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self) -> "Rows":
-        """Return these rows with new ids, higher than all present ones, as the input of a second query."""
+        """Return copies of these rows with new ids, all higher than the present ones, as input of a second query."""
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
             [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
@@ -96,9 +96,9 @@ class Rows:
         )
 
     def write(self, folder: Path) -> None:
-        """Write the batches into a folder as files of JSON Lines, with one file of each batch per Spark partition.
+        """Write each batch into a folder as several JSON Lines files, one file for each Spark partition.
 
-        The files' modification times tell Spark in which order to read them.
+        The files' modification times tell Spark in which order to read the files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
@@ -110,7 +110,7 @@ class Rows:
 
 
 def generate_large() -> Rows:
-    """Return two batches of generated rows; the first batch is large, with 3000 rows."""
+    """Return two batches of generated rows: first one with 3000 rows, then one of the usual size."""
     large, small = generate(1, per_batch=LARGE), generate(2, LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
@@ -118,8 +118,8 @@ def generate_large() -> Rows:
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Return generated rows in `batches` batches of `per_batch` rows.
 
-    `first` is the number of batches that an earlier query wrote into the same store; if there was one, the rows get
-    other keys than its rows. The ids begin at `base + first * per_batch`.
+    `first` is the number of batches that an earlier query wrote into the same store. If it is not 0, the new rows get
+    other keys than the earlier query's rows. The ids begin at `base + first * per_batch`.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -134,7 +134,10 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Read the user's rows from JSON Lines, and divide them into `batches`. Raises `InvalidInput` for a bad file."""
+    """Read the user's rows from a JSON Lines file, and divide them into as many batches as `batches` says.
+
+    Raises `InvalidInput` for a bad file.
+    """
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -159,10 +162,10 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the form in which a reader returns rows: each row, the last row of each key, or sums.
+    """Return the form in which the user's reader returns rows: every row, the last row of each key, or sums.
 
-    `seen` are the reader's rows after a run without a crash, `rows` is the input. Raises `InvalidInput` for any other
-    form.
+    `seen` are the reader's rows after a run without a crash, and `rows` is the input. Raises `InvalidInput` if the
+    reader uses another form.
     """
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
@@ -178,7 +181,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader returns a count for each key, which would be mistaken for a sum of amounts."""
+    """Raise `InvalidInput` if the reader returns the number of rows of each key, and not the sum of their amounts."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -191,16 +194,20 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return a record with the key by which `labkit.core.judge` recognises older and newer values of a row.
+    """Return a record with the key that `labkit.core.judge` needs to recognise an older and a newer value of one row.
 
-    In a store that keeps the last row of each key, this is the record's own key. Otherwise every record gets a unique
-    key, so that the judge never takes two rows for two values of one key.
+    If the store keeps only the last row of each key, this is the record's own key. Otherwise the key is unique, so that
+    the judge never takes two rows for two values of one key.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
 def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """Return how often each input row occurs in one reading of the store (`seen`); `expected` is the input."""
+    """Return a Counter of how often each input row occurs in one reading of the store.
+
+    `seen` are the rows of the reading, `shape` is the form in which the reader returns rows, and `expected` is the
+    input.
+    """
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
@@ -215,10 +222,10 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return how often each input row was added to the sums that a reader returned.
+    """Return a Counter of how often each input row was added to the sums that the user's reader returned.
 
-    The generated amounts of one key are different powers of `BASE`. So if the key's sum is written in that base, each
-    of its digits says how often one row was added.
+    The generated amounts of one key are different powers of `BASE`. So if a key's sum is written in base `BASE`, each
+    of the sum's digits says how often one row was added.
     """
     sums: Counter[str] = Counter()
     for row in seen:

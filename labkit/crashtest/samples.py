@@ -19,7 +19,7 @@ SETTLED = 4.0
 
 
 class Sample(NamedTuple):
-    """One reading of the store during a run: the rows that the user's reader returned, and when."""
+    """One reading of the store during a run: the rows that the user's reader returned, and the time."""
 
     at: float
     driver: int
@@ -32,14 +32,14 @@ class Sample(NamedTuple):
 
 
 class TokenReading(NamedTuple):
-    """One reading of the store, and how often each input row occurs in it."""
+    """One reading of the store, with a Counter of how often each input row occurs in it."""
 
     sample: Sample
     tokens: Counter[Token]
 
 
 class Life(NamedTuple):
-    """One copy of a row in the store: the index of the reading that first showed it, and whether it disappeared."""
+    """One copy of a row in the store: the index of the reading that showed it first, and whether it disappeared."""
 
     born: int
     token: Token
@@ -48,9 +48,10 @@ class Life(NamedTuple):
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Convert the readings of one run into the history that `labkit.core.judge` takes: which rows became visible when.
+    """Convert the readings of one run (`samples`) into the history that `labkit.core.judge` takes.
 
-    `shape` is the form in which the reader returns rows, `delivered` are the records that Spark passed to the sink.
+    The history says in which order rows became visible. `rows` is the input, `shape` the form in which the reader
+    returns rows, and `delivered` are the records that Spark passed to the sink.
     """
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [TokenReading(sample, tokens(sample.seen, shape, known)) for sample in samples]
@@ -72,10 +73,10 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict on one run, and an explanation of how its readings differ from a run without failures.
+    """Return the verdict on one run, and an explanation of how the run's readings differ from those without a failure.
 
-    `samples` are the readings of the store, `rows` is the input, `shape` the form in which the reader returns rows,
-    and `due` are the records that the store must contain in the end.
+    `samples` are the readings of the store, `rows` is the input, `shape` the form in which the reader returns rows, and
+    `due` are the records that the store must contain in the end.
     """
     expected = [named(each, shape) for each in due]
     observed = history(samples, rows, shape, due)
@@ -83,9 +84,9 @@ def judge_run(
 
 
 def _copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Return the history of every copy of every row that was read; `ids` maps each batch to its row ids.
+    """Return one `Life` for each copy of a row that the readings show: when it appeared, and whether it disappeared.
 
-    If some of several copies of a row disappear, the newest ones count as gone.
+    `ids` maps each batch to its row ids. If some of several copies of a row disappear, the newest copies count as gone.
     """
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
@@ -104,8 +105,9 @@ def _copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
     """If all rows of an unfinished batch are readable, mark them as readable before their commit.
 
-    `ids` are the ids of the batch's rows. If only some are readable, none is marked, because `labkit.core.judge`
-    reports such a partly visible batch itself (a fractured read).
+    `living` has the copies of rows that are readable now, and `ids` are the ids of the batch's rows. If only some of
+    these rows are readable, none is marked, because `labkit.core.judge` reports a partly visible batch itself (a
+    fractured read).
     """
     present = {token.offset for token, alive in living.items() if alive}
     if not ids <= present:
@@ -116,10 +118,11 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def _of_keys(readings: Sequence[TokenReading]) -> list[Life]:
-    """Return each value that each key had over time, for a store that keeps only the latest row of each key.
+    """Return one `Life` for each value that a key had over time, for a store that keeps only the last row of a key.
 
-    If a key is missing at the end, all its values count as aborted: they were read and later taken back. A second row
-    of a key in one reading gets a made-up key, so it counts as a row that was not in the input.
+    If the last reading does not show a key, all values of the key count as aborted: they were read and later taken
+    back. If a reading shows a second row of a key, this row gets a made-up key and so counts as a row that was not in
+    the input.
     """
     first, extra = [], []
     for each in readings:

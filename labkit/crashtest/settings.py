@@ -155,7 +155,7 @@ class Settings(SharedOptions):
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink under test: for a Spark format or table, its name together with the reader's file."""
+        """The sink under test; for a Spark format or table this is its name, with the file of the user's reader."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -164,19 +164,19 @@ class Settings(SharedOptions):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The default of `--reader`: the function `read` in the sink's file; None for a Spark format or table."""
+        """The default of `--reader`: the function `read` in the sink's file. None for a Spark format or table."""
         return None if self.sink is None else Subject(self.sink.file, "read")
 
     @property
     def rows_reader(self) -> Subject:
-        """The user's function that returns the rows of the store: `--reader` or its default."""
+        """The user's function that returns the rows of the store: the value of `--reader`, or the option's default."""
         reader = self.reader or self.usual_reader
         assert reader is not None
         return reader
 
     @property
     def options(self) -> dict[str, str]:
-        """The values of the user's options `--option NAME=VALUE` for a data source, format or table, by name."""
+        """A dict from name to value of the user's options `--option NAME=VALUE` for a data source, format or table."""
         return _pairs(self.pairs)
 
     @cached_property
@@ -206,7 +206,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 def settings(subject: str = "", **words: Any) -> Settings:
     """Return the settings for the crash test of a sink.
 
-    `subject` is `FILE:NAME`; `words` are options by keyword. Raises `InvalidInput` for a bad value, or for options that
-    exclude each other.
+    `subject` is the sink as `FILE:NAME`. `words` are further options, by keyword. Raises `InvalidInput` for a bad
+    value, or for options that exclude each other.
     """
     return Settings.plan({"subject": subject or None, **words})

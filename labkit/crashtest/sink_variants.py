@@ -44,7 +44,7 @@ _DEAD_SECONDS = 10.0
 
 @dataclass
 class SinkVariants(Further):
-    """The runs that only the crash test of a Spark sink has: a second query, a large batch, a dying task, others."""
+    """The runs that only the test of a Spark sink makes, such as one with a second query or with a large batch."""
 
     job: PlainJob
     rows: Rows
@@ -88,7 +88,7 @@ class SinkVariants(Further):
         return ["large"] if self.rows.generated and not self.by_lines else []
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
-        """Run two queries with their own rows and checkpoints, in turn, or at the same time if `together` is set."""
+        """Run two queries, each with its own rows and checkpoint, in turn, or at the same time if `together` is set."""
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
@@ -106,10 +106,10 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash between a batch's write and Spark's commit, and then repeat the batch with other rows.
+        """Crash after the sink wrote a batch and before Spark's commit, and let Spark repeat the batch with other rows.
 
-        The repeated batch also has half of the next batch's rows. If there is no next batch, half of its own rows move
-        to the batch before it instead.
+        The repeated batch also contains half of the next batch's rows. If there is no next batch, it contains only half
+        of its rows, and the batch before it contains the other half.
         """
         batch = min(1, len(self.rows.batches) - 1)
         try:
@@ -120,7 +120,7 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _new_input(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash between the last batch's write and Spark's commit, recover, and go on with a batch of new rows."""
+        """Crash after the sink's last write and before Spark's commit, recover, and process a batch of new rows."""
         count = len(self.rows.batches)
         parts = [batch.rows for batch in self.rows.batches]
         # Rows with the usual keys and the next ids.
@@ -192,16 +192,16 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the durable effects of the Python workers that run Spark's tasks.
+    """Return those system calls in `effects` that Python workers make while they run Spark's tasks.
 
-    Workers in which a data source commits are left out, because Spark does not retry a failed commit.
+    Calls by which a worker commits for a data source are left out, because Spark does not retry a failed commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
-    """Kill only the worker process that is about to make the system call `name`, so that Spark retries its task."""
+    """Kill only the worker process that is about to make the system call `name`, so that Spark repeats the task."""
     killed: list[int] = []
     times: list[float] = []
 
@@ -227,9 +227,9 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows in other batches: half of the batch after number `batch` belongs to batch `batch` now.
+    """Return the same rows in other batches: batch `batch` also gets half of the rows of the next batch.
 
-    If `batch` is the last one, half of its own rows belong to the batch before it instead.
+    If `batch` is the last batch, half of its own rows move to the batch before it instead.
     """
     parts = [list(each.rows) for each in rows.batches]
     if batch + 1 < len(parts):

@@ -30,7 +30,7 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return these options with the jars of the Maven packages instead of the packages' names.
+        """Return these options with Maven packages replaced by jars, those of the packages and of their dependencies.
 
         Raises `InvalidInput` if a package is missing.
         """
@@ -40,7 +40,7 @@ class SparkOptions:
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self) -> Profile:
-        """Return the JVM arguments and the configuration of a session; the driver's memory is one of the arguments."""
+        """Return the JVM arguments, including the driver's memory, and the configuration of a Spark session."""
         usual, conf, options = PROFILES["crashtest"], dict(self.conf), []
         memory = conf.pop("spark.driver.memory", "")
         if memory:
@@ -52,9 +52,10 @@ class SparkOptions:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """Let SparkSubmit find the jars of the user's Maven packages and of all their dependencies, and return them.
+    """Return the jars of the user's Maven packages and of all their dependencies, which Spark's SparkSubmit determines.
 
-    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if one is unavailable or takes too long.
+    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if a package is unavailable, or if this
+    takes too long.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:

@@ -58,9 +58,10 @@ class Subject:
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """Parse a sink or reader that the user named as `FILE:NAME` or `package.module:NAME`.
+        """Parse the text by which the user named a sink or reader: `FILE:NAME` or `package.module:NAME`.
 
-        Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`.
+        Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`, the
+        name of the option that has this text.
         """
         try:
             return cls.read(text)
@@ -95,9 +96,9 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which to import the user's file, the same in every process, as pickling requires.
+    """Return the name under which every process imports the user's file; pickling requires that all use the same name.
 
-    A file in a package keeps its usual name, so that its relative imports work.
+    A file in a package keeps its usual module name, so that its relative imports work.
     """
     path, root = Path(file), package_root(file)
     if root != path.parent:
@@ -140,7 +141,7 @@ def error_text(error: BaseException) -> str:
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
-    """Return the Spark interface, such as foreachBatch, for which the user's object is written.
+    """Return the Spark interface, such as foreachBatch, for which the user's object `candidate` is written.
 
     Raises `InvalidInput` if the object is not a sink; the message begins with `where`.
     """
@@ -182,7 +183,10 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    """Return whether a class is a Python data source. Only names are compared, so that pyspark need not be imported."""
+    """Return whether a class is a Python data source of Spark, judging by the names of its base classes.
+
+    The function does not compare the classes themselves, because then it would have to import pyspark.
+    """
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 

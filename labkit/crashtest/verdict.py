@@ -28,7 +28,7 @@ FAULT_AT = " at "
 
 
 class Group(StrEnum):
-    """The kind of a run in a crash test, that is, which crash or other fault the run suffers."""
+    """The kind of a run in a crash test, such as the crash or other fault that the run suffers."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -52,7 +52,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one run of a crash test, in which its rows were compared with the expected rows."""
+    """The result of one run of a crash test: how the rows that the reader returned differ from the expected rows."""
 
     id: str
     title: str
@@ -75,9 +75,9 @@ class Result:
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate a property such as `lost`.
+        """Return the ids of the rows that violate the property `axis`, such as `lost`.
 
-        The property `stuck` concerns no rows: its result is (0,) for a stuck run, otherwise ().
+        The property `stuck` concerns no rows, so its result is (0,) for a stuck run, otherwise ().
         """
         if axis == "stuck":
             return (0,) if self.stuck else ()
@@ -138,7 +138,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a number by which to sort results, the worst first.
+    """Return a number by which to sort results so that the worst result comes first.
 
     The order is: loss, duplicates, stuck, wrong reads, no flaw, unknown.
     """
@@ -179,9 +179,10 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much of the test was tried, such as `12 of 83 points`.
+        """How much of the test was tried, as text, such as `12 of 83 points`.
 
-        If all points were tried, the text names what else was left out: second crashes, or places to cut a long write.
+        If all crash points were tried but other runs were left out, the text says which: second crashes, or runs that
+        cut a long write at other places.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
@@ -217,11 +218,11 @@ class Summary:
         return ranked[0] if ranked else None
 
     def violating(self, axis: str) -> list[str]:
-        """Return the ids of the runs that violate a property such as `lost` and count toward the guarantee."""
+        """Return the ids of runs that count toward the guarantee and violate the property `axis`, such as `lost`."""
         return [each.id for each in self.results if each.rows_of(axis) and not each.group.is_apart]
 
     def ranked(self) -> list[Result]:
-        """Return all results, the worst first; equally bad ones keep the order in which they ran."""
+        """Return all results, the worst first; equally bad results stay in the order of their runs."""
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
@@ -230,23 +231,23 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that counts toward it was performed but proves nothing.
+        """Whether the guarantee is unknown, or a run that counts toward it was made but proves nothing.
 
-        If such a run had proved something, it might have refuted the guarantee.
+        Such a run leaves a doubt, because it might have refuted the guarantee.
         """
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (title, guarantee) of each run with a fault that no sink needs to withstand (a condition)."""
+        """Return (title, guarantee) pairs of the runs with a fault that no sink needs to withstand (a condition)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of runs that were left out for lack of time, except those with faults."""
+        """Return the results of the runs that were not made for lack of time, except runs with faults."""
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:
-        """Return the best guarantee that is still possible, that is, if every unknown property turns out to hold."""
+        """Return the best guarantee that is still possible: it holds if every unknown property turns out to hold."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
@@ -258,10 +259,10 @@ def summarise(
 ) -> Summary:
     """Combine the results of all runs into an outcome for each property, such as `lost`, and a guarantee.
 
-    Only runs that count toward the guarantee matter here. A property is violated if one of them violates it, and
-    unknown if one of them proves nothing. Runs of this kind cannot judge the properties in `unjudged`, so these are
-    unknown unless a run violates them. `faults` maps each kind of fault that the user asked for to the number of calls
-    that can suffer it.
+    Only runs that count toward the guarantee matter. A property is violated if one of these runs violates it, and
+    otherwise unknown if one of these runs proves nothing. The properties in `unjudged` cannot be judged in this kind of
+    test, so each is unknown unless a run violates it. `faults` maps each kind of fault that the user asked for to the
+    number of calls that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}

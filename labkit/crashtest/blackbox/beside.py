@@ -45,7 +45,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Return the path of the file that the call changes, for a rename the new path; for a message, the server."""
+        """Return the path of the file that the call changes: for a rename the new path, for a message the server."""
         return self.target or self.path
 
 
@@ -59,7 +59,7 @@ class Record(msgspec.Struct, frozen=True):
     def folded(self) -> list[Seen]:
         """Return the pipeline's recorded calls in order, with repeated writes of one file merged into one call.
 
-        So it makes no difference in the comparison how many buffers a pipeline writes.
+        The merging makes pipelines comparable: it does not matter into how many writes a pipeline divides its data.
         """
         kept: list[Seen] = []
         writing: dict[str, int] = {}
@@ -79,7 +79,10 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Read the record in a file or folder that `labkit effects --out` wrote. Raises `InvalidInput` if there is none."""
+    """Read a record that `labkit effects --out` wrote; `path` is the file or its folder.
+
+    Raises `InvalidInput` if there is no record.
+    """
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -112,9 +115,10 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the comparison as text with a column for each pipeline: first counts, then all its calls.
+        """Return the comparison as text with a column for each pipeline: first counts, then all system calls.
 
-        The counts say how many calls serve each purpose (lane), and how many of these a sync made durable.
+        The counts say how many calls serve each purpose (lane), such as `data`, and how many of these calls a sync made
+        durable.
         """
         return "\n".join(self._rows())
 
@@ -154,7 +158,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return the comparison as an SVG document: a diagram for each pipeline, then a list of its system calls."""
+        """Return the comparison as an SVG document: a diagram and a list of system calls for each pipeline."""
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(

@@ -85,18 +85,21 @@ STARTS = 2.5
 
 
 class Further:
-    """Additional runs of a crash test. This base class has none; the test of a Spark sink overrides its methods."""
+    """Additional runs of a crash test: none in this base class. The test of a Spark sink overrides the methods."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
-        """Return the additional runs that can be planned right after the run without a crash."""
+        """Return the additional runs that can be planned as soon as the run without a crash has ended.
+
+        `healthy` has the findings of that run.
+        """
         return ()
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the additional runs at the end of the test; each may depend on the run before it."""
+        """Yield the additional runs at the end of the test; each run may depend on the result of the previous one."""
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return the ids of the runs of `last_jobs`, each up to its first dot: `large` for `large.exit`."""
+        """Return the ids of the runs of `last_jobs`, each only up to its first dot: `large` for `large.exit`."""
         return []
 
 
@@ -113,12 +116,15 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is neither unknown nor stuck; the load of parallel runs may cause either."""
+        """Whether the result is neither unknown nor stuck. Otherwise the load of parallel runs may be the reason."""
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """The crash test of one pipeline or sink: chooses the runs, performs them, and reports. Call `healthy` first."""
+    """The crash test of one pipeline or sink: chooses the runs, performs them, and reports.
+
+    The method `healthy` must be called first.
+    """
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
@@ -181,7 +187,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs that the test plans after the run without a crash: one per chosen crash point, and others."""
+        """Return the runs to make after the run without a crash: one for each chosen crash point, and some others."""
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = self.points[EXIT].number
         jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
@@ -209,7 +215,7 @@ class Campaign:
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """Return the crash points to try: those in `chosen`, unless the user gave `--since REVISION`.
 
-        With this option, they are all points at lines of Python that changed since that git revision, and a few
+        With `--since`, the result is all points at lines of Python that changed since the git revision, and a few
         important points.
         """
         changed = self.settings.changed()
@@ -221,10 +227,10 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first one, and the runs with a crash loop.
 
-        Call this method after the runs with one crash, because a second crash is *directed* if something that a restart
-        did is the reason for it, for example a system call that the first start did not make. The other second crashes
-        are random. With `every`, all directed ones are returned, otherwise a limited number. With `--since` only
-        crashes at changed lines are returned.
+        Call this method after the runs with one crash, because these show what restarts do. A second crash is
+        *directed* if something that a restart did is the reason for it, for example a system call that the first start
+        did not make. The other second crashes are random. With `every`, the result has all directed second crashes,
+        otherwise a limited number. With `--since` it has only crashes at changed lines.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -261,7 +267,7 @@ class Campaign:
         return [f"{', '.join(blurred[:3])}{more} {differ}"] if blurred else []
 
     def outages(self) -> list[Job]:
-        """Return one job for each chosen point at which the power fails; [] if the user did not give `--power-cut`."""
+        """Return one job for each chosen point at which the power is to fail; [] without the option `--power-cut`."""
         if not self.settings.power_cut:
             return []
         return list(map(outage_job, choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)))
@@ -269,8 +275,8 @@ class Campaign:
     def faults(self, *, every: bool = False) -> list[Job]:
         """Return the runs in which one system call suffers a fault that the user asked for, such as a write error.
 
-        By default these are the calls at which the fault is most likely to do damage; with `every`, all calls that can
-        suffer it.
+        By default there are runs only for the calls at which the fault is most likely to do damage. With `every` there
+        are runs for all calls that can suffer the fault.
         """
         if self.settings.since and not self.settings.only:
             return []
@@ -283,7 +289,10 @@ class Campaign:
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash at a point, restart from each state of the files that a power cut may leave, and store the results."""
+        """Crash once, restart from each state of the files that a power cut may leave there, and store the results.
+
+        `job` names the point of the crash.
+        """
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -303,9 +312,9 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, then perhaps a job about state outside of watched folders.
+        """Yield the runs that depend on all earlier runs, and a job for state outside of the watched folders, if any.
 
-        That job starts no process: if there is such state, its result says why the guarantee is unknown.
+        The job for such state starts no process: its result says why the state makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -317,7 +326,7 @@ class Campaign:
         return self.ledger.results
 
     def run(self, job: Job) -> Result:
-        """Perform one run, compare its rows with the expected ones, and return the result."""
+        """Perform one run, compare the rows that it leaves with the expected rows, and return the result."""
         if job.group is Group.SEEING:
             return self.ledger.keep(unknown(job, self.harness.outside.doubt()))
         self.ledger.plan(job)
@@ -347,9 +356,10 @@ class Campaign:
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Perform the runs and return their results; if the test has made copies of the user's folder, in parallel.
+        """Perform the runs and return their results.
 
-        Without copies the runs happen in order, and only then may a run depend on the one before it.
+        If the test has made copies of the user's folder, the runs happen in parallel. Otherwise they happen in order,
+        and each run may depend on the result of the previous one.
         """
         kept = len(self.results)
         if self._copies:
@@ -365,7 +375,8 @@ class Campaign:
     def _run_beside(self, jobs: Sequence[Job]) -> None:
         """Perform the runs in parallel, and store their results in the order of `jobs`.
 
-        If a result is unknown or stuck, the load of the other runs may be the reason, so that run is repeated alone.
+        A run with the result unknown or stuck is repeated alone, because the load of the parallel runs may be the
+        reason.
         """
         free: SimpleQueue[Harness] = SimpleQueue()
         for each in self._copies:
@@ -406,7 +417,7 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
-        """Store the results of those parallel runs that had already ended when the test was stopped."""
+        """Store the results of the parallel runs that had already ended when the user stopped the test."""
         kept = {each.id for each in self.results}
         ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
         for run in (each.result() for each in ended):
@@ -457,9 +468,9 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return those rows in `values`, read before new input came, that must still be there after the new input.
+        """Return the rows in `values` that must remain when new input comes; `values` were read before the new input.
 
-        Rows that the new input changes, such as counts, are left out. `longer` are the rows that are due with the new
+        Rows that the new input changes, such as counts, are left out. `longer` has the rows that are due after the new
         input.
         """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
@@ -495,7 +506,7 @@ class Campaign:
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Raise the time budget, if necessary, so that the runs of `jobs` fit into it; return `jobs` unchanged."""
+        """Raise the time budget, if necessary, so that there is time for all of `jobs`; return `jobs` unchanged."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
 
@@ -522,7 +533,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the planned runs, or those of `--only`, in groups; runs of a group do not depend on each other."""
+        """Yield the planned runs, or the runs of `--only`, in groups; runs of one group do not depend on each other."""
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
@@ -536,8 +547,9 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come the crash points that are left, then the directed second crashes that are left (chosen by what a
-        restart did), and finally random second crashes, as many as `--pairs` allows.
+        First come the crash points that were not tried yet. Then come the directed second crashes (whose reason is
+        something that a restart did) that were not tried yet, and finally random second crashes, as many as `--pairs`
+        allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -561,8 +573,8 @@ class Campaign:
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
         """Return the runs that `--only NAME` needs, in the order in which they must happen.
 
-        For example, a run with two crashes needs the run with the first crash alone. `jobs` are the planned runs, by
-        default those of `jobs()`. Raises `InvalidInput` at once if the id `name` is unknown.
+        For example, the run with the second crash needs the run with only the first crash. `jobs` are the planned runs,
+        by default those of the method `jobs`. Raises `InvalidInput` at once if no run has the id `name`.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
@@ -597,7 +609,7 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point, and then the run with the id `name`, if it has more crashes."""
+        """Yield the run with one crash at this point, and also the run with the id `name` if that has more crashes."""
         first, then, second = name.partition(THEN)
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
@@ -624,9 +636,10 @@ class Campaign:
         )
 
     def listing(self) -> list[dict[str, str]]:
-        """List the crash points and the other runs that are known before the test, each as a dict with `id` and `line`.
+        """Return the crash points and the other runs that are known in advance, as dicts with `id` and `line`.
 
-        For a crash point, `line` is the line of Python there (empty if unknown), otherwise the title of the run.
+        For a crash point, `line` is the line of Python there (empty if unknown). For another run, it is the run's
+        title.
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
@@ -634,7 +647,7 @@ class Campaign:
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
-        """Return the report of a test that was stopped early; None if not even the first run had ended."""
+        """Return the report of a test that was stopped early; None if the test was stopped during its first run."""
         if not self.results:
             return None
         self.is_part = True
@@ -716,8 +729,8 @@ def _empty(helpers: HelperCommands) -> None:
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the pipeline that the shell command `command` starts, and return the report.
 
-    The logs go to `folder`, by default a temporary one; `tell` is called with each progress message; `more` are options
-    of `pipeline_settings`. Raises `InvalidInput` if the command, the reader or the store does not work.
+    The logs go to `folder`, by default a temporary one. `tell` is called with each progress message. `more` are further
+    options, those of `pipeline_settings`. Raises `InvalidInput` if the command, the reader or the store does not work.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

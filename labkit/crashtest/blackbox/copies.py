@@ -48,13 +48,13 @@ class Shared(Exception):
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return how many runs may happen in parallel: `--parallel`, or as many as the cores and the free memory allow."""
+    """Return how many runs may happen in parallel: the value of `--parallel`, or as many as this machine can bear."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings for a copy of the pipeline's folder: paths in that folder become paths in the copy `folder`.
+    """Return the settings with every path in the pipeline's folder replaced by the same path in the copy `folder`.
 
     Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """
@@ -81,11 +81,11 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
-    """Provide copies of the user's folder for parallel runs, with a harness in each that starts the pipeline there.
+    """Provide `count` copies of the user's folder for parallel runs, in a `with` block.
 
-    Use it in a `with` block. `main` is the harness (it starts and kills the pipeline) of the user's own folder,
-    `healthy` its run without a crash. `apart` is the test's own folder, which is not copied. Raises `Shared` if
-    parallel runs would interfere with each other.
+    For each copy the block gets a harness, which starts and kills the pipeline there. `main` is the harness of the
+    user's own folder, and `healthy` its run without a crash. `apart` is the test's own folder, which is not copied.
+    Raises `Shared` if parallel runs would interfere with each other.
     """
     settings = main.settings
     moved(settings, apart)
@@ -158,10 +158,10 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 
 
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
-    """Run the pipeline in one copy of the user's folder, without a crash, while it runs in other copies as well.
+    """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return two values. The first are the files outside of the copy, and the servers, that the run touched. The second
-    says how the run differed from the run in the user's folder; it is empty if it did not differ.
+    Return two values: the set of the servers, and of the files outside of the copy, that the run touched, and a text.
+    The text says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
     """
     places: set[str] = set()
 
@@ -201,7 +201,10 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return the result of a run in a copy of the user's folder, with the user's folder in all texts instead."""
+    """Return the result of a run in a copy of the user's folder as if the run had happened in the user's folder.
+
+    In all texts, the path `copy` of the copy is replaced by `folder`, the path of the user's folder.
+    """
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

@@ -129,7 +129,7 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """A system call without its number: its kind, and the file, or the server and message, that it concerns."""
+    """A system call without its running number: the call's kind, and the file, or server and message, it concerns."""
 
     kind: str
     where: str
@@ -141,7 +141,7 @@ class _Step(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A series of neighbouring crash points; a crash at any of them does the same harm, such as a loss of rows."""
+    """A series of neighbouring crash points at which a crash does the same harm, such as a loss of rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -181,9 +181,9 @@ def diagnose(
 ) -> Diagnosis | None:
     """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` returns, for the name of a system
-    call, whether the engine records with this call that a batch is finished. `files` maps the names of system calls to
-    the files that they change, since several files may share a masked path such as `out/<n>`.
+    `points` maps the id of each run with one crash to its crash point. `decides` says whether the engine uses the
+    system call of this name to record that a batch is finished. `files` maps the names of system calls to the files
+    that they change; it is needed because several files may share a masked path such as `out/<n>`.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -203,7 +203,10 @@ def diagnose(
 
 
 def _harm_both_ways(summary: Summary) -> str:
-    """Return in how many runs with crashes rows are lost, and in how many doubled; empty unless both occur."""
+    """Return, as a clause, in how many runs rows are lost and in how many doubled; empty unless both occur.
+
+    Only runs with one or two crashes count.
+    """
     crashed = [each for each in summary.results if each.group in (Group.CRASH, Group.PAIR) and not each.unknown]
     losing, doubling = (sum(bool(each.rows_of(axis)) for each in crashed) for axis in ("lost", "duplicate"))
     both = f"rows are lost in {losing} of the runs with crashes and doubled in {doubling}"
@@ -215,7 +218,7 @@ def _uncrashed(axis: str, happened: str) -> Diagnosis:
 
 
 def diagnose_fault(worst: Result) -> Diagnosis:
-    """Explain `worst`, the worst run in which a system call suffered a fault, and recommend a repair."""
+    """Explain the run `worst`, in which a system call suffered a fault, and recommend a repair."""
     [fault] = worst.evidence
     call, axis = f"{fault['call']} at [{fault['point']}]", worst.violated[0]
     if axis == "stuck":
@@ -254,8 +257,8 @@ def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
     """Return the first series of neighbouring crash points at which a crash violates a property.
 
-    `axis` is the property, such as `lost`. `tried` are runs with one crash, at least one of which violates it; `points`
-    maps the id of each run to its crash point.
+    `axis` is the property, such as `lost`. `tried` are runs with one crash, of which at least one violates the
+    property. `points` maps the id of each run to its crash point.
     """
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.rows_of(axis)) for each in ordered]
@@ -349,7 +352,10 @@ def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
 
 
 def _at_server(window: Stretch) -> Recipe | None:
-    """Return the repair for the case that a server gets rows outside of a transaction; None if this is not the case."""
+    """Return the repair for rows that a server gets outside of a transaction; None if this is not what happened.
+
+    `window` are the crash points at which a crash does harm.
+    """
     opening = _Step.of(window.opening)
     _, _, word = opening.where.rpartition(" ")
     if opening.kind != CallKind.SEND or word not in (*_HTTP, "DELETE", opening.where):

@@ -46,7 +46,10 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents if only the first half of this write reached the disk; `now` has all of it."""
+        """Return the contents of a file in which only the first half of this write reached the disk.
+
+        `now` are the file's contents after the whole write.
+        """
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -54,7 +57,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file in labkit's model of a disk: the bytes that programs see in it, and those that have reached the disk."""
+    """A file in labkit's model of a disk: the bytes that programs see in it, and the bytes on the disk."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -81,7 +84,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: the file that the name now refers to, or None if the name is removed."""
+    """A change of one name in a folder: the name now refers to another file, or (None) to nothing."""
 
     folder: Folder
     name: str
@@ -89,7 +92,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """The creation, removal or rename of a file; it reaches the disk as a whole or not at all."""
+    """The creation, removal or rename of a file. A power cut leaves either all of it or nothing."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -97,7 +100,7 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """Raised for a system call if the model does not know what a loss of power does to its result."""
+    """Raised for a system call if labkit's disk model does not know what a power cut leaves of the call's effect."""
 
 
 def _unseen(change: str, created: str = "this file") -> NotModelled:
@@ -121,7 +124,7 @@ class Disk:
     """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Fill the model from copies of the folders, made before the run; everything in a copy counts as synced.
+        """Fill the model from copies of the folders, made before the run; everything in the copies counts as synced.
 
         `copies` maps each folder to its copy.
         """
@@ -133,7 +136,7 @@ class Disk:
     def take(self, call: Call, brought: Content | None = None) -> None:
         """Apply a system call to the model, or note that the model does not know the call's consequences.
 
-        `brought` is the content of a file that the call moves or links into the folders from outside.
+        `brought` is the content of a file that the call moves or links from outside into the folders.
         """
         try:
             self._take(call, brought)
@@ -243,7 +246,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file of the model that has a name in some folder, in the view of programs or on the disk."""
+        """Yield every file of the model that has a name in some folder, a name that programs see or one on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:
@@ -259,10 +262,10 @@ class Disk:
                 yield node
 
     def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
-        """Return the contents of each folder, by path, except the shared-memory files of databases.
+        """Return the contents of each folder, as a tuple with one dict from path to content for each folder.
 
-        `names` and `contents` choose the view: names and contents that programs see now (the default), or those on the
-        disk.
+        `names` and `contents` choose the view: the names and contents that programs see now (the default), or those on
+        the disk. The shared-memory files of databases are left out.
         """
         every = (_tree(root, names, contents) for root in self.roots.values())
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
@@ -368,7 +371,7 @@ def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries of a folder are equal: of one kind, with the same bytes or the same link target."""
+    """Return whether two entries of a folder are of one kind and have the same bytes or the same link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -377,9 +380,9 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return as text how folders after a loss of power (`then`) differ from those that programs saw before (`now`).
+    """Return, as text, how the folders after a power cut (`then`) differ from those before it (`now`).
 
-    The text is empty if they are equal.
+    `now` is the state that programs saw. The text is empty if there is no difference.
     """
     differences: dict[str, list[str]] = {"not there": [], "there again": [], "empty": [], "not as written": []}
     for own, other in zip(now, then, strict=True):
@@ -394,7 +397,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Change the real folder `folder` so that its contents are `wanted`; files that are equal stay untouched."""
+    """Make the contents of the real folder `folder` equal to `wanted`; files that are equal already stay untouched."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

@@ -48,8 +48,8 @@ RETURN = "return"
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
     """Return a path in which placeholders replace the parts that differ from run to run, such as ids and times.
 
-    With `entries`, the numbers of successive files are replaced as well: `offsets/3` becomes `offsets/<n>`. `pids` are
-    the process ids to replace.
+    With `entries`, placeholders also replace the numbers of successive files: `offsets/3` becomes `offsets/<n>`. `pids`
+    are process ids to replace.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -75,18 +75,18 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with `<n>` for every number, so that paths which differ only in numbers become equal."""
+    """Return a masked path with `<n>` in place of every number; paths that differ only in numbers then become equal."""
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """Return the name of a system call without its running number, `rename offsets/<n>` for `rename offsets/<n> #2`."""
+    """Return the name of a system call without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
     return name.rpartition(" #")[0] or name
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One system call that changes something durable (an effect), with a name that is the same in every run."""
+    """One system call that changes something durable (an effect); its name is the same in every run."""
 
     call: Call
     where: str
@@ -120,13 +120,13 @@ class Effect:
 
     @property
     def family(self) -> str:
-        """The name without any number, such as `rename offsets/<n>`; similar system calls share it."""
+        """The call's name without numbers, such as `rename offsets/<n>`, which all similar system calls share."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Gives each system call of a run a name that is the same in every run, if it gets the calls in their order."""
+    """Names the system calls of a run so that a call has the same name in every run. It must get the calls in order."""
 
     def __init__(
         self,
@@ -136,12 +136,13 @@ class Namer:
         earlier: Iterable[Call] = (),
         unnamed: Path | None = None,
     ) -> None:
-        """Prepare to name the system calls that concern these watched folders.
+        """Prepare to name the system calls that concern the watched folders `folders`.
 
         `ignored` are patterns of files (by name, or by path below a folder) and of servers that do not belong to the
         pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
-        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier
-        starts, because their process ids may occur in names of files. Names omit the name of the folder `unnamed`.
+        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are the calls of earlier
+        starts of the pipeline; their process ids are masked too, because file names may contain them. Paths in the
+        folder `unnamed` appear without the folder's name.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -151,7 +152,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the system call with its name; None if its file is ignored or outside of the watched folders."""
+        """Return the system call with its name; None if its file is ignored or lies outside of the watched folders."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)
@@ -197,7 +198,7 @@ class Namer:
     def file(self, path: str) -> str | None:
         """Return a path relative to its watched folder, with placeholders for ids and process numbers.
 
-        The result is None if the file is ignored or outside of the watched folders.
+        Returns None if the file is ignored or lies outside of the watched folders.
         """
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
@@ -216,8 +217,8 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For such a path, the running number of a call (`#2`) would mean another file in each run. Pass the result to the
-    `Namer` of later runs, which then keeps the numbers in the files' names.
+    For such a path, the running number of a call (`#2`) would mean another file in each run. A `Namer` that gets these
+    paths as `numbered` keeps the numbers of the files in the names.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

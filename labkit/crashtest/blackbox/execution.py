@@ -40,7 +40,7 @@ NOT_SUFFERED = "the call did not suffer the fault"
 
 
 class Over(Enum):
-    """The reason why one start, that is, one execution of the pipeline's command, is over."""
+    """The reason why a start (one execution of the pipeline's command) ended, or why labkit ended it."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its crash point"
@@ -51,15 +51,16 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds that a start spent without a durable effect: before the first, and between two."""
+    """The longest times in seconds that passed without a durable effect: before the first effect, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Update the longest times with the time between two effects.
+        """Update the longest times with the time between two durable effects.
 
-        Both are in seconds since the start; `earlier` is 0.0 before the first effect.
+        `earlier` and `later` are the times of the two effects in seconds since the start. Before the first effect,
+        `earlier` is 0.0.
         """
         if earlier == 0.0:
             self.before = max(self.before, later)
@@ -67,9 +68,9 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return how many seconds without a durable effect mean that a command which never ends has done its work.
+        """Return after how many seconds without a durable effect a command that never ends counts as done.
 
-        `begun` says whether this start has had a durable effect already.
+        `begun` says whether this start has already had a durable effect.
         """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
@@ -101,19 +102,19 @@ class Starter(Protocol):
     """A function that chooses how the pipeline's command is started and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return the function that starts and watches the command.
+        """Return the function that starts the command and watches its system calls.
 
-        `is_first` is set for the first start of a run. With `exits`, the started process must exit at the end.
+        `is_first` is set for the first start of a run. `exits` is set if the started process must exit at the end.
         """
 
 
 class Stopped(LabError):
-    """Raised inside a run if the whole crash test is stopped."""
+    """Raised inside a run when the whole crash test is being stopped."""
 
 
 @dataclass
 class Beside:
-    """What parallel runs share: an observer of all their system calls, and a signal that stops them."""
+    """What runs that happen in parallel share: an observer of their system calls, and a signal that stops them all."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each system call that has a durable effect, in any folder or on any server; None if not needed."""
@@ -123,7 +124,7 @@ class Beside:
 
 @dataclass
 class Execution:
-    """One execution of the pipeline's command: records system calls, kills it at a point, decides when it is over."""
+    """One execution of the pipeline's command. It records system calls, kills at a crash point, and detects the end."""
 
     settings: PipelineSettings
     namer: Namer
@@ -153,7 +154,7 @@ class Execution:
         self._last_call = self._last_effect = self._looked = time.monotonic()
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
-        """Start the command, wait until the start is over, and return its record."""
+        """Start the command, wait until the command has ended or was killed, and return the record of this start."""
         watched = self.watch(
             ["/bin/sh", "-c", self.settings.pipeline],
             folder=self.settings.folder,
@@ -173,7 +174,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
 
     def decide(self, call: Call) -> Decision:
-        """Record a system call that the kernel holds, and answer: let it happen, let it fail, or kill the pipeline."""
+        """Record an intercepted system call, and return the decision on it: let it happen, let it fail, or kill."""
         answer = self._decide(call)
         if answer is Answer.GO_ON or isinstance(answer, TimedFault):
             if self.note is not None:
@@ -217,7 +218,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Answer whether to wait on, or to kill the command because it is done or has been silent for too long."""
+        """Return whether to wait on, or to kill the command because it is done or made no progress for too long."""
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
@@ -237,7 +238,10 @@ class Execution:
         return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows; calls the reader only after a silence."""
+        """Return whether a command that never ends has delivered all rows; `now` is the time of a monotonic clock.
+
+        The reader is called only after a time without durable effects; before that, the result is False.
+        """
         if self.endless is False:
             return False
         allowed = self.settings.limit
@@ -256,10 +260,10 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Write that part of a large write which may reach the file before SIGKILL ends the write.
+    """Imitate a large write that SIGKILL cut short: write the part that could have reached the file.
 
-    `kind` says which part. labkit writes it, because the kernel held the whole write until its process was dead. Raises
-    `JobFailed` if that is impossible.
+    `call` is the write, which never happened because the kernel held it until its process was dead. `kind` says which
+    part to write. Raises `JobFailed` if that is impossible.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
@@ -281,7 +285,8 @@ def write_part(call: Call, kind: str = "") -> None:
 def reached(start: Start, at: Point) -> bool:
     """Return whether a start of the pipeline reached its crash point and was killed there.
 
-    If the point is the end of a command that never ends by itself, return whether all rows were there.
+    If the crash point is the end of a command that never ends by itself, return whether all rows were there when labkit
+    killed it.
     """
     if start.watched.held is not None:
         return True
@@ -289,7 +294,7 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def undelivered(start: Start, at: Point, fault: Fault) -> str:
-    """Return why the system call at this point did not suffer the fault exactly once; empty if it did."""
+    """Return why the system call at this point did not suffer the fault exactly once; empty if it suffered it once."""
     here = {each.call.number for each in start.effects if each.name == at.effect}
     delivered = start.watched.faults
     if not here:
@@ -300,7 +305,7 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
 
 
 def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a fault as a dict for JSON: which call suffered it, and how the start ended.
+    """Return the proof that a call suffered a fault, as a dict for JSON: the call, and how the start ended.
 
     The key `silent` says whether the command reported success in spite of the fault.
     """

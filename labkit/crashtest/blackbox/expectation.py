@@ -20,10 +20,10 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """The expected rows of a pipeline whose division into batches is unknown."""
+    """The expected rows of a pipeline, if nobody knows how the pipeline divides its input into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches, because they are unknown; so the judge never reports a batch as partly visible."""
+        """Return [] because the batches are unknown; therefore the judge never reports a batch as partly visible."""
         return []
 
 
@@ -35,12 +35,12 @@ class Total(NamedTuple):
 
 
 def text(value: Any) -> str:
-    """Return a row as JSON text; rows that differ only in the order of their columns give the same text."""
+    """Return a row as JSON text. Rows that differ only in the order of their columns have the same text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def total(value: Any) -> Total | None:
-    """Return a row as a `Total` if its columns are one text and one positive whole number; otherwise None."""
+    """Return a row as a `Total` if its columns are a text and a positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -51,14 +51,14 @@ def total(value: Any) -> Total | None:
 
 
 def key(value: Any) -> str | None:
-    """Return the value of the row's column `key` as text, or None if the row has no such column."""
+    """Return the value of the row's column `key`, as text; None if the row has no such column."""
     named = value.get("key") if isinstance(value, dict) else None
     return None if named is None else str(named)
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The rows that a pipeline should produce, in the user's order, and the form in which a reader returns them."""
+    """The rows that a pipeline should produce, in the user's order, and the form in which the reader returns them."""
 
     values: tuple[Any, ...]
     shape: Shape
@@ -67,41 +67,41 @@ class Expectation:
 
     @property
     def by_offset(self) -> Mapping[int, Any]:
-        """The expected rows by index; `seen` returns this index as the id of a row."""
+        """A dict from index to expected row; `seen` uses these indices as the ids of rows."""
         return dict(enumerate(self.values))
 
     @property
     def history_shape(self) -> Shape:
         """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows unchanged.
 
-        The judge cannot compare totals. Therefore `seen` returns the expected row of a right total once, of a total
-        that is too small never, and of one that is too large twice.
+        The judge cannot compare totals. Therefore `seen` returns the expected row once for a total that is right, never
+        for a total that is too small, and twice for a total that is too large.
         """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the rows that a reader returned, each with the index of the expected row that it equals, or -1."""
+        """Return the reader's rows, each with the index of the expected row that equals it, or with -1 if none does."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many of the expected rows are missing in `values`, which a reader returned."""
+        """Return how many expected rows are missing in `values`, the rows that the reader returned."""
         present = {token.offset for token in tokens(self.seen(values), self.history_shape, self.rows.expected())}
         return len([offset for offset in self.due() if offset not in present])
 
     def due(self) -> list[int]:
-        """Return the ids of the rows that must be there at the end: of all rows, or of the last row of each key."""
+        """Return the ids of the rows that must be in the store at the end: all rows, or the last row of each key."""
         records = self.rows.expected()
         if self.shape is not Shape.LAST:
             return [record.offset for record in records]
         return sorted({record.key: record.offset for record in records}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match each row that the reader returned with the next expected row that equals it.
+        """Match each row in `values`, which the reader returned, with the next expected row that equals it.
 
-        If equal rows occur more often than expected, the surplus is matched with the last of them, and so counts as
-        duplicates.
+        If the reader returned equal rows more often than expected, the surplus rows are matched with the last of the
+        equal expected rows. So they count as duplicates.
         """
         places: dict[str, list[int]] = defaultdict(list)
         for place, row in enumerate(self.values):
@@ -116,10 +116,10 @@ class Expectation:
             yield Seen(place, (key(row) if last else None) or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match the totals that the reader returned with the expected ones by name.
+        """Match the totals in `values`, which the reader returned, with the expected totals of the same name.
 
-        A total that is too small yields nothing, so its row counts as lost. A total that is too large yields its row
-        twice, so the row counts as a duplicate.
+        A total that is too small yields nothing, so the expected row counts as lost. A total that is too large yields
+        the expected row twice, so that row counts as a duplicate.
         """
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
@@ -144,9 +144,9 @@ class Expectation:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the rows that a pipeline should produce, and the form in which its reader returns rows.
+    """Return the rows that a pipeline should produce, and the form in which the reader returns them.
 
-    `values` are the expected rows. `read` are the reader's rows after a run without a crash; they show whether the
+    `values` are the expected rows. `read` are the reader's rows after a run without a crash. They show whether the
     reader returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
@@ -161,7 +161,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` because the reader returned no expected row; not if its totals are only too small."""
+    """Raise `InvalidInput`, as the reader returned no expected row; but do nothing if its totals are only too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -190,7 +190,10 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Parse JSON Lines. Raises `InvalidInput` for a bad line, and names the source (`where`) and the line's number."""
+    """Return the values of a JSON Lines text. Raises `InvalidInput` for a bad line.
+
+    The error's message contains `where`, the name of the source, and the number of the line.
+    """
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
@@ -205,7 +208,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Return a JSON value in which floats such as 1.0 become ints, because users make no difference between them."""
+    """Return a JSON value with floats such as 1.0 replaced by ints, because for users 1.0 and 1 are the same."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -214,6 +217,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """Return the first `most` rows as text for a message, followed by `...` if there are more."""
+    """Return the first `most` rows as text for a message; `...` follows if there are more rows."""
     quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted

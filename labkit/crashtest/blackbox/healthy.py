@@ -57,7 +57,7 @@ SMALLER = ", so the test does not know all effects that make rows readable, and 
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash, with which every crash test begins."""
+    """What the run without a crash showed. Every crash test begins with this run."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -75,13 +75,13 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    The reader is not called if it is slow, or if it has waited for a lock before while the same files were locked as
-    now. The test chooses crash points by these readings, so the load of the machine must not decide which of them
-    succeed; only locks that the pipeline holds may.
+    The reader is not called if it is slow. It is not called either if it waited for a lock at an earlier call while the
+    same files were locked as now. The load of the machine must not decide which calls of the reader succeed, because
+    the test chooses crash points by the rows that they return.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
-        """Prepare to call the user's reader; a call usually takes `usual` seconds.
+        """Prepare to call the user's reader, which usually takes `usual` seconds.
 
         `watched` are the folders in which the pipeline may lock files.
         """
@@ -95,7 +95,7 @@ class Glances:
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
-        """Call the user's reader while the pipeline is stopped before a system call, and store the rows."""
+        """Call the user's reader while the pipeline is stopped before the system call `effect`; store the rows."""
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0 or self._skips(effect.family):
             return
@@ -135,10 +135,10 @@ class Glances:
 
 
 def healthy(harness: Harness) -> Healthy:
-    """Perform the run without a crash, and return its findings.
+    """Perform the run without a crash, and return what it showed.
 
-    Raises `InvalidInput` if the pipeline or the reader fails even then, and `ServiceUnavailable` if the pipeline could
-    not be started, for example because the machine is too busy.
+    Raises `InvalidInput` if the pipeline or the reader fails even without a crash, and `ServiceUnavailable` if the
+    pipeline could not be started, for example because the machine is too busy.
     """
     expected = harness.helpers.expected()
     usual, made = _empty_store(harness)
@@ -240,7 +240,10 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a note, in a list, on files that the reader created or changed since `before`; [] if there are none."""
+    """Return a note, in a list, on files that the reader created or changed; [] if there are none.
+
+    `before` describes the files before the reader was called.
+    """
     watched = harness.settings.watched
     namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
     changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]
@@ -287,7 +290,7 @@ def _check_emptied(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Call the reader until two readings agree, and store the rows. Raises `JobFailed` if they never agree."""
+    """Call the reader until it returns the same rows twice, and store them. Raises `JobFailed` if it never does."""
     if harness.wanted is not None:
         harness.settle()
     steady(harness.helpers.read)
@@ -295,10 +298,10 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """If the user gave no `--expected`, repeat the run without a crash and check that it leaves the same rows.
+    """Check that a second run without a crash leaves the same rows, because the user gave no `--expected`.
 
-    Return a note about this check, in a list; with `--expected` return []. `values` are the rows of the first run.
-    Raises `InvalidInput` if the rows differ, because then nobody knows which are right.
+    Return a note about this check, in a list; with `--expected`, check nothing and return []. `values` are the rows of
+    the first run. Raises `InvalidInput` if the rows of the two runs differ, because then nobody knows which are right.
     """
     if expected is not None:
         return []

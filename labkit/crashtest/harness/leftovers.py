@@ -29,7 +29,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
 def opened(scratch: Path) -> set[str]:
-    """Return the open files, and the addresses of open connections, of the Python processes of this Unix session.
+    """Return the open files and the addresses of open connections of this Unix session's Python processes, as texts.
 
     Log files, files in `scratch`, and connections between processes of the session are left out.
     """
@@ -63,7 +63,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return the ids of the living processes whose environment contains `mark`, the id of a test, in order."""
+    """Return the ids of the living processes whose environment contains `mark`, the id of a test, sorted."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -78,5 +78,8 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager for a test's temporary folder; it also removes folders of tests that were killed."""
+    """Return a context manager that makes a temporary folder for a test, and removes it afterwards.
+
+    It also removes the folders of earlier tests that were killed.
+    """
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

@@ -60,14 +60,14 @@ _GO_POLL = 0.01
 
 
 class Query(Struct, frozen=True):
-    """One Spark query of a job under test: the folders of its input rows and of its checkpoint."""
+    """One Spark query of a job under test: the folder of the query's input rows, and the folder of its checkpoint."""
 
     input: str
     checkpoint: str
 
 
 class Go(Struct, frozen=True):
-    """The content of the file `go`, which tells a waiting Spark session the job that it must run next."""
+    """The content of the file `go`, by which labkit tells a waiting Spark session which job to run next."""
 
     job: str
     """The file that describes the job."""
@@ -135,9 +135,10 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a Spark session in `folder`; each time the file `go` appears there, run the job that this file names.
+    """Start a Spark session with its files in `folder`, and run jobs in it when labkit asks for them.
 
-    Return after a job whose session must not be used again.
+    labkit asks for a job by a file `go` in `folder`, which names the job. The function returns after a job whose
+    session must not be used again.
     """
     reach(job.file)
     spark = session(job, folder)
@@ -166,10 +167,10 @@ def _folders(file: str) -> tuple[Path, ...]:
 
 
 class Traces:
-    """A snapshot of a Spark session and its process before a job, to detect what the user's sink leaves behind."""
+    """A snapshot of a Spark session and its process before a job, to detect later what the user's sink left behind."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        """Record the present state of the session and its process; files in the folder `scratch` do not count."""
+        """Record the present state of the session and of its process; files in the folder `scratch` do not count."""
         self._spark, self._scratch = spark, scratch
         self._open, self._threads, self._before = opened(scratch), threads(), self._now()
 
@@ -214,9 +215,9 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query through the Spark interface that the user's sink has, so that the sink's first query starts fast.
+    """Run a query that discards its rows, so that the first query of the user's sink starts faster.
 
-    The query discards its rows; `scratch` is a folder for its files.
+    The query uses the same Spark interface, `adapter`, as the sink. `scratch` is a folder for its files.
     """
     folder = scratch / "warm"
     rows = generate(1)
@@ -238,7 +239,10 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> Callable[[], object]:
-    """Start a query that writes into the user's sink, and return a function that waits for the query's end."""
+    """Start a query that writes into the user's sink, and return a function that waits for the query's end.
+
+    `module` is the user's imported file, `job` describes the sink, and `query` has the folders of the query.
+    """
     schema = job.schema or spark.read.json(query.input).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
@@ -290,7 +294,7 @@ def read(path: str) -> PlainJob:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return an error of the user's code as text of at most 400 characters, without the words that Spark adds."""
+    """Return an error of the user's code as text of at most 400 characters, without the text that Spark adds to it."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _ERROR.fullmatch(line):
@@ -314,7 +318,10 @@ def _cause_in_java(text: str) -> str:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job described in the file `path` (verb `run`), or start Spark for this job in advance (verb `wait`)."""
+    """Run the job described in the file `path` (verb `run`), or start Spark in advance and wait for jobs (verb `wait`).
+
+    With `wait`, `more` is the folder for the session's files.
+    """
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

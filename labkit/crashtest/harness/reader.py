@@ -44,7 +44,7 @@ MOST_ROWS = 1_000_000
 
 
 class ReaderFailed(LabError):
-    """Raised if this call of the user's reader gave no usable rows; another call may succeed."""
+    """Raised if a call of the user's reader gave no usable rows, but a later call may succeed."""
 
     exit_code = 64
 
@@ -57,13 +57,13 @@ Verb = Literal["adapter", "describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A request to the process that imports the user's file: name the sink's interface, return rows, or reset."""
+    """A request to the process that has imported the user's file: name the sink's interface, return rows, or reset."""
 
     verb: Verb
 
 
 class Answer(Struct, frozen=True):
-    """The reply of the process that imports the user's file to one request."""
+    """The reply to one request, from the process that has imported the user's file."""
 
     adapter: Adapter | None = None
     """The Spark interface for which the user's object is written; None unless that was asked."""
@@ -80,10 +80,10 @@ class Answer(Struct, frozen=True):
 
 
 class Reader:
-    """Calls the user's reader function in a separate process; use it in a `with` block."""
+    """Calls the user's reader function in a separate process. Use the object in a `with` block."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare to call the function `subject` in `folder` (None: the current one); its output goes to `log`."""
+        """Prepare to call the function `subject` in `folder` (default: the working folder); `log` gets its output."""
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -119,14 +119,14 @@ class Reader:
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
-        labkit stops a call that takes more than `seconds`, or that sleeps for `asleep` seconds in a row, as a call that
-        waits for a lock does. Raises `ReaderWaits` if the call waited for a lock, `ReaderFailed` if it failed for
-        another reason, and `InvalidInput` if every later call would fail as well.
+        labkit stops a call that takes more than `seconds`. It also stops a call that sleeps for `asleep` seconds in a
+        row, because a call that waits for a lock sleeps like this. Raises `ReaderWaits` if the call waited for a lock,
+        `ReaderFailed` if it failed for another reason, and `InvalidInput` if every later call would fail as well.
         """
         return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
-        """Call the user's function `reset`, which empties the store. Raises `ReaderFailed` if it fails."""
+        """Call the user's function `reset`, which empties the store. Raises `ReaderFailed` if the call fails."""
         self._ask("reset", RESET_SECONDS)
 
     def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:
@@ -201,7 +201,10 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process waits for a timer of the kernel, as SQLite does between two attempts to get a lock."""
+    """Return whether a process waits for a timer of the kernel.
+
+    SQLite does so between two attempts to get a lock, so a long sleep means that a lock is missing.
+    """
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:
@@ -222,9 +225,10 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return one row of the user's reader as plain data; a float that is a whole number becomes an int (1.0 becomes 1).
+    """Return one row of the user's reader as plain data: lists, dicts, text and numbers.
 
-    Raises `TypeError` for a value that is neither text, a number nor a date.
+    A float that is a whole number becomes an int (1.0 becomes 1). Raises `TypeError` for a value that is neither text,
+    a number nor a date.
     """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
@@ -244,7 +248,11 @@ def value(row: Any) -> Any:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Call the user's function for one request, and return its reply; an error that it raises is part of the reply."""
+    """Call the user's function as one request (`verb`) demands, and return the reply.
+
+    `module` is the user's file, and `name` the reader or sink in it. If the user's function raises an error, the reply
+    contains it.
+    """
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
@@ -273,7 +281,7 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised if the user's file contains no such sink or reader, or if the reader's result can never be rows."""
+    """Raised if the user's file does not define the sink or reader, or if the reader's result can never be rows."""
 
 
 def _rows(returned: Any, where: str) -> list[Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The checkpoint and name suffix for all queries that the user's code starts, and the list of these queries."""
+    """The checkpoint and name suffix that the user's queries get, and the list of the queries started so far."""
 
     checkpoint: str
     suffix: str
@@ -30,7 +30,7 @@ _starting = threading.local()
 
 @functools.cache
 def _replace_starts() -> None:
-    """Wrap the PySpark methods that start a query, once per process, so that a test sets the checkpoint."""
+    """Wrap the PySpark methods that start a query, once per process, so that queries use the test's checkpoint."""
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     for name, around in (("start", _around_start), ("toTable", _around_start), ("queryName", _around_name)):
@@ -63,10 +63,10 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query, in a new thread, because this code may wait until the query ends.
+    """Run the user's code that starts a query, in a new thread, because this code may not return before the query ends.
 
-    `run` calls the code, which returns a writer, a query, or nothing. The returned future completes when the code has
-    returned.
+    `run` calls the code, which returns a writer, a query, or nothing. `start` has the checkpoint for the query. The
+    returned future completes when the code has returned.
     """
     future: Future[None] = Future()
 

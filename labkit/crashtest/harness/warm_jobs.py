@@ -39,17 +39,17 @@ _POLL = 0.02
 
 
 def at_once() -> int:
-    """Return how many Spark sessions may start at the same time, given the free memory and the cores."""
+    """Return how many Spark sessions may start at the same time, given the machine's free memory and cores."""
     return max(1, min(cores(), psutil.virtual_memory().available // BYTES - RESERVED))
 
 
 class WarmJob:
-    """One Spark process that was started ahead of time, in a folder of its own, and waits for a job to run."""
+    """One Spark process that was started ahead of time, with a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in the working folder `folder`, to run the job that the file `job` describes.
+        """Start the process in the working folder `folder`; it is to run the job that the file `job` describes.
 
-        `place` is a new folder for the log of the process, and for the files by which labkit tells it what to do.
+        `place` is a new folder for the process's log, and for the files by which labkit tells the process what to do.
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
@@ -60,7 +60,7 @@ class WarmJob:
         self.ahead = Ahead(words, folder=folder, environment={**environment, MARK: self._mark}, output=self.log)
 
     def await_ready(self) -> None:
-        """Wait until Spark has started. Raises `JobFailed`, with an error from the log, if it does not."""
+        """Wait until Spark has started. Raises `JobFailed`, with an error from the log, if Spark does not start."""
         finish = time.monotonic() + START_SECONDS
         while not (self._place / READY).exists():
             if self.ahead.has_ended or time.monotonic() > finish:
@@ -78,14 +78,14 @@ class WarmJob:
         path.rename(self._place / GO)
 
     def end_log(self, output: Path) -> None:
-        """Copy the log so far to the file `output`, and empty the log."""
+        """Copy the log to the file `output`, and empty it for the next job."""
         shutil.copyfile(self.log, output)
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
-        """Return whether the job has ended and the process waits for the next one.
+        """Return whether the job has ended, so that the process waits for the next job.
 
-        Returns True only once for each job.
+        For each job, only the first call after its end returns True.
         """
         done = self._place / DONE
         if not done.exists():
@@ -104,9 +104,10 @@ class WarmJobs:
     """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare the pool for the job in the file `job`.
+        """Prepare the pool for the job that the file `job` describes.
 
-        While one process runs the job, up to `most` others start Spark for later runs.
+        `place` is the folder for the processes' own folders. While one process runs the job, up to `most` others start
+        Spark for later runs.
         """
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
@@ -119,11 +120,11 @@ class WarmJobs:
         self._fill(1, folder, os.environ)
 
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return a function that lets a waiting process run the job, and watches the job's system calls.
+        """Return a function that lets a waiting process run the job, and that watches the job's system calls.
 
-        `is_first` says that this is the first start of a run. Only such a start may use a process in which another job
-        has ended, because a restart after a crash must find nothing in memory. With `exits`, the process must exit at
-        the end of the job, so no other job uses it.
+        `is_first` means that this is the first start of a run. Only then may the process have run another job before,
+        because a restart after a crash must find nothing in memory. `exits` means that the process must exit at the end
+        of the job, so that no later job uses it.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
