@@ -70,7 +70,7 @@ class Archive:
         return [_inside(path) for path, _ in self._members]
 
     def beginning(self, path: PurePosixPath, most: int) -> bytes:
-        """Return the content of the file at `path`; no bytes if it is unreadable or longer than `most` bytes."""
+        """Return the content of the file at `path`, or no bytes if it is unreadable or longer than `most` bytes."""
         for named, member in self._members:
             if _inside(named) == path and _refused(member, path, most) is None:
                 try:
@@ -83,8 +83,8 @@ class Archive:
     def entries(self) -> Iterator[Entry]:
         """Yield each file that may be a notebook, with its content or the reason why labkit does not read it.
 
-        The files of ZIP archives inside this one are included. Raises `InvalidInput` if more than `MOST_ENTRIES`
-        such files lie at the archive's top level, in no folder.
+        Files in ZIP archives inside this archive are included. Raises `InvalidInput` if more than `MOST_ENTRIES` such
+        files lie at the top level of this archive, outside any folder.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -144,7 +144,8 @@ class Archive:
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
     """Open the ZIP archive `source` for the duration of a `with` block; error messages call it `name`.
 
-    An archive inside another one (`within`) has stricter limits. Raises `InvalidInput` for an unreadable archive.
+    If `within`, the archive lies inside another archive, and stricter limits apply to it. Raises `InvalidInput` for an
+    unreadable archive.
     """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
@@ -161,9 +162,10 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of a ZIP archive that lies inside another one. All of them get the inner archive's date `when`.
+    """Yield the files of a ZIP archive that lies inside another archive.
 
-    `content` has the bytes of the inner archive, and `path` is its path in the outer one.
+    `content` has the bytes of the inner archive, and `path` is its path in the outer archive. Every file gets the date
+    `when`, which is the date of the inner archive.
     """
     count = 0
     try:
@@ -183,7 +185,7 @@ NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """Return the length in bytes of a ZIP archive's central directory, as its end record states it; 0 without one."""
+    """Return the length in bytes of a ZIP archive's central directory, or 0 if the archive has no valid end record."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES))
     tail = file.read()
@@ -193,7 +195,7 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return a ZIP entry's path, decoded as UTF-8 if possible even without the UTF-8 flag, which many programs omit."""
+    """Return a ZIP entry's path, decoded as UTF-8 if possible: many programs write UTF-8 without setting its flag."""
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -214,7 +216,7 @@ def _owner(path: PurePosixPath) -> str:
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """Return a ZIP entry's path without the parts `..` and `/`, which would lead out of the archive."""
+    """Return a ZIP entry's path without its `..` and `/` parts, because such parts would lead out of the archive."""
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 

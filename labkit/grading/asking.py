@@ -67,9 +67,9 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer in a sandbox process, which the judge (check function) asks over a socket.
+    """A learner's answer (function or value) in a sandbox process, to which the judge sends questions over a socket.
 
-    After `deadline`, in seconds of `time.monotonic`, every question fails.
+    The judge is the exercise's check function. After `deadline`, in seconds of `time.monotonic`, every question fails.
     """
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
@@ -92,11 +92,11 @@ class RemoteAnswer:
         """The reason why no further question can be asked, or None while questions are possible."""
 
     def value(self) -> Plain:
-        """Return the value of an answer that is a constant. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the learner's answer if it is a constant. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(VALUE)
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the result of the learner's function. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the result of the learner's function for `arguments`. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
@@ -108,10 +108,10 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the judge's next calls to the sandbox in one message, so that the sandbox works on them in advance.
+        """Send the judge's next calls to the sandbox in one message, so that the sandbox can work on them in advance.
 
-        `calls` has the arguments of each call. The results are the same as without this method; only the time for which
-        the judge (check function) waits counts against the learner.
+        `calls` has the arguments of each call. This changes no result. It shortens the time that the judge (check
+        function) waits for the learner's code, and only the waiting time counts against the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -124,7 +124,7 @@ class RemoteAnswer:
             return False
 
     def repeat(self) -> None:
-        """Ask the learner's code earlier questions again. Raises `AnswerFailed` if a reply has changed."""
+        """Ask the learner's code some earlier questions again. Raises `AnswerFailed` if a reply has changed."""
         step = max(1, len(self.replies) // AGAIN)
         questions = list(self.replies)[::step]
         self._send_together(questions)
@@ -132,11 +132,11 @@ class RemoteAnswer:
             self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
-        """Ask some questions that an earlier run of the same notebook has answered, and compare the replies.
+        """Ask a sample of the questions that an earlier run of the same notebook has answered, and compare the replies.
 
-        `replies` maps each question to its earlier reply, both as JSON; `same` decides whether two decoded replies are
-        equal. Raises `AnswerFailed` if a reply differs, for example because it depends on Python's `hash` of a string,
-        which changes with every process.
+        `replies` maps each question to the earlier reply, both as JSON; `same` decides whether two decoded replies are
+        equal. Raises `AnswerFailed` if a reply differs. A typical cause is a reply that depends on Python's `hash` of a
+        string, because this hash is different in every process.
         """
         questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
         self._send_together(questions)
@@ -175,7 +175,10 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Return the reply to a question as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
+        """Send a question to the learner's code; return the reply as canonical JSON.
+
+        Raises `MissingSolution` or `AnswerFailed`.
+        """
         patience = self._patience
         is_sent = question in self._under_way or question in self._arrived
         if self.lost is not None and not is_sent:
@@ -227,9 +230,7 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive all outstanding replies before sending a new message, so that the two sides never wait for each
-        other.
-        """
+        """Receive all outstanding replies, because grader and sandbox could otherwise wait for each other forever."""
         while self._under_way:
             self._receive_next(self._until())
 
@@ -267,9 +268,10 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Parse a reply and return its value as canonical JSON.
+        """Parse a message from the sandbox and return the value in it, the reply to a question, as canonical JSON.
 
-        `number` is the question's number, which the reply must repeat. Raises `MissingSolution` or `AnswerFailed`.
+        `number` is the number of the question, which the message must repeat. Raises `MissingSolution` or
+        `AnswerFailed`.
         """
         self._received += len(raw)
         if self._received > self._patience.total_bytes:

@@ -24,9 +24,10 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return an assignment with the notebooks that `words` name, each by name or number.
+    """Return an assignment that consists of the notebooks in `words`; each word is a notebook's name or number.
 
-    Raises `InvalidInput` for a word that names no notebook, or a deadline that is not a date and time in ISO format.
+    Raises `InvalidInput` for a word that names no notebook, or for a `deadline` that is not a date and time in ISO
+    format.
     """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     due = rules.moment(deadline, "--deadline") if deadline else None
@@ -42,7 +43,7 @@ def note_on(assignment: Plan, now: datetime) -> str:
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
-    """Write the assignment's TOML file into `folder` and return its path; add its exercises to the README there."""
+    """Write the assignment's TOML file into `folder` and return its path. The README there then lists the exercises."""
     path = folder / FILE
     path.write_text(_file(assignment, course), encoding="utf-8")
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

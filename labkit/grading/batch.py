@@ -41,8 +41,8 @@ Tell = Callable[[int, int, str], None]
 class Done:
     """The result of one `labkit grade`: counts of submissions, the duration, and how the sandboxes were isolated.
 
-    `seed` is the seed of the hidden test cases, `graded` the number of submissions that this call graded, and `unread`
-    the number of those that could not be read.
+    `seed` is the seed of the hidden test cases. `graded` counts the submissions that this call graded, and `unread` the
+    submissions that could not be read.
     """
 
     seed: int
@@ -63,8 +63,8 @@ class Done:
 def run(order: Order, tell: Tell) -> Done:
     """Grade all submissions that have no valid record (stored grading result) yet.
 
-    Returns how many were graded, how many had a valid record already, and how many failed. `tell` shows the progress.
-    Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
+    Returns the numbers of submissions that were graded, that already had a valid record, and that failed. `tell` is
+    called to show the progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
@@ -107,9 +107,10 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the submissions on Spark in `count` shards (parts); return the options with which to merge the results.
+    """Grade the submissions on Spark in `count` shards (parts).
 
-    Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
+    Returns the options for a second, local run, which merges the results. Raises `JobFailed`, `ServiceUnavailable` or
+    `InvalidInput`.
     """
     course = courses.load(order.course)
     # Written before Spark starts, so that the same command, typed again after a crash, continues with the same seed.
@@ -138,7 +139,10 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account. Raises `InvalidInput` if none or several match."""
+    """Return the key of the student whom `name` (a name, id or account) means.
+
+    Raises `InvalidInput` if no student or several students match.
+    """
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -190,9 +194,8 @@ def _deal(
 ) -> list[tasks.SubmissionOutcome]:
     """Distribute the submissions `todo` to the worker processes, and return the outcome of each submission.
 
-    `workers` has each process with its settings. A submission whose answers took too long is graded once more at the
-    end, when the machine does nothing else, because other submissions may have slowed it down. The second result
-    counts.
+    `workers` lists pairs of a process and its settings. A submission whose answers took too long is graded again at the
+    end, when nothing else can slow it down; only its second result counts.
     """
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
@@ -230,9 +233,9 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write a record (grading result) of a submission that could not be graded for the reason `why`.
+    """Write a record (grading result) for a submission that could not be graded for the reason `why`.
 
-    Returns whether the record is final; then later commands do not try again by themselves.
+    Returns whether the record is final. If it is, later commands do not grade the submission again by themselves.
     """
     course = courses.load(order.course)
     path = record_path(order.out, one)
@@ -244,7 +247,7 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerProcess:
-    """A running worker process with the connection to it; `end` stops the process."""
+    """A worker process and the connection to it. Its method `end` stops the process."""
 
     def __init__(self) -> None:
         self.connection, child_end = socket.socketpair()

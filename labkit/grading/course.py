@@ -45,7 +45,7 @@ class Course:
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
-        """Return the names of all modules that sandboxes must not contain because they reveal an answer."""
+        """Return the names of all modules that sandboxes must not contain because the modules reveal an answer."""
         return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:

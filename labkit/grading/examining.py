@@ -46,7 +46,7 @@ class ExaminationResult:
 
 @dataclass
 class Examination:
-    """Grades one notebook. If a cell ends the run in the sandbox, the notebook runs again without that cell."""
+    """Grades one notebook. If a cell ends the run in the sandbox, the notebook runs again without this cell."""
 
     prepared: PreparedNotebook
     hidden: Hidden
@@ -89,10 +89,11 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook again in another process, and fail each function whose replies differ there.
+        """Run the notebook again in another process, and fail each function that gives different replies there.
 
-        Such a function depends on Python's `hash` of strings, which also changes when a job restarts after a crash.
-        As in the first run, a cell that ends the run costs only its own exercise.
+        Such a function may depend on Python's `hash` of strings, which is different in every process. It would
+        therefore also change when a real job restarts after a crash. As in the first run, a cell that ends the run
+        costs only the exercise of this cell.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         if not asked:
@@ -109,10 +110,10 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Ask the same functions in a second sandbox; return the exercises that must be asked in yet another run.
+        """Ask the functions of the exercises `asked` again in another process; return the exercises to ask once more.
 
-        The cells numbered in `without` are left out. An exercise without a reply is asked in another run, or fails if
-        this run `is_last`. In the last run, a cell that ends the run is added to `without`.
+        The cells numbered in `without` are not run. An exercise without a reply must be asked once more, but fails if
+        this run `is_last`. In the last run, the number of a cell that ends the run is added to `without`.
         """
         silent = []
         with self.restarted().run(
@@ -136,7 +137,10 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the second run, or all exercises if no cell did; return the others."""
+        """Fail the exercise whose cell ended the second run, or all exercises if no single cell ended it.
+
+        Returns the exercises in `asked` that have not failed. The number of the cell is added to `without`.
+        """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:
@@ -147,7 +151,8 @@ class Examination:
     def _left(self) -> list[Exercise]:
         """Return the exercises without a result in the order in which to ask them: free texts, constants, functions.
 
-        Functions come last because a function could tell the hidden questions to the rest of the notebook.
+        Functions come last because a called function sees hidden questions, and could pass them on to the notebook's
+        other answers.
         """
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
@@ -170,9 +175,10 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Add the cell that ended the run to `without` and return it; return None if no single cell ended the run.
+        """Find the cell that ended the run, add its number to `without`, and return the cell.
 
-        `when` is appended to the note on a cell that belongs to no exercise.
+        Returns None if no single cell ended the run. `when` is appended to the note on a cell that belongs to no
+        exercise.
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
@@ -209,7 +215,7 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because the notebook's kernel no longer replies, or because its time is up."""
+        """Mark an exercise as failed because the notebook's kernel does not reply any more, or has used up its time."""
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)
@@ -268,13 +274,16 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Return, by exercise name, a result with 0 points and the reason for each exercise that the learner left out."""
+    """Return a result for each exercise that the learner left out, as a dict from exercise name to result.
+
+    Each result has 0 points and a reason.
+    """
     why = prepared.missing
     return {each.name: without_answer(each, why[each.name]) for each in exercises if each.name in why}
 
 
 def without_answer(exercise: Exercise, why: str) -> ItemRecord:
-    """Return a result with 0 points, for the reason `why`, of an exercise that the learner has not attempted."""
+    """Return the result of an exercise that the learner has not attempted: 0 points, with the reason `why`."""
     item = ItemRecord(exercise.name, exercise.points)
     not_attempted(item, why)
     return item

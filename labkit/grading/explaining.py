@@ -27,9 +27,9 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the error message of the learner's code to each failed exercise, if no hidden value can be in the message.
+    """Add the learner's own error message to the result of each failed exercise, if it cannot contain a hidden value.
 
-    `items` are the results by exercise name; `without` are the numbers of cells that are not run.
+    `items` maps exercise names to results; the cells numbered in `without` are not run.
     """
     failing = [
         exercise
@@ -48,7 +48,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error that a cell's source shows without being run, such as bad syntax, or an empty text."""
+    """Return the error, such as bad syntax, that a cell's source shows without being run, or an empty text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -80,9 +80,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the first error that the learner's code raises in the exercise's public test cases.
+    """Return a dict from exercise name to the first error that the learner's code raises in the public test cases.
 
-    The hidden cases are not asked, and the cells numbered in `without` are not run.
+    The hidden test cases are not used, and the cells numbered in `without` are not run.
     """
     left_out = set(without)
     errors: dict[str, str] = {}

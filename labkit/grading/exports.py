@@ -25,8 +25,8 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
     """Write the export files for the class's learning platforms into `folder`; return questions for the instructor.
 
-    `pages` maps a gradebook row's key to the student's feedback page in HTML. A student whose points are not all known
-    gets no grade in any file.
+    `pages` maps the key of a gradebook row to the student's feedback page in HTML. If some of a student's points are
+    unknown, no file contains a grade for the student.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
@@ -52,10 +52,11 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 
 
 def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
-    """Yield the row and platform account of each student whose points are all known.
+    """Yield a pair of row and platform account for each student whose points are all known.
 
-    Other students get no line, because Canvas deletes the grade of a student whose cell is empty
-    (`process_submissions` in its `gradebook_importer.rb`), and all these platforms change only the students listed.
+    Other students must not be listed: Canvas deletes the grade of a listed student whose cell is empty
+    (`process_submissions` in its `gradebook_importer.rb`). All these platforms leave the grades of unlisted students
+    unchanged.
     """
     for row, account, _ in _of_platform(book, platform):
         if not row.unsettled:
@@ -78,9 +79,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not say which notebooks an assignment has. So unless the rules name the exercises, the assignment
-    consists of all notebooks that anybody has handed in there. In the row of a student who handed in nothing, the
-    column "Maximum Grade" has the maximum of the whole course.
+    Moodle does not say which notebooks an assignment has. If the rules name the exercises, they define the assignment;
+    otherwise it consists of all notebooks that any student has handed in there. For a student who handed in nothing,
+    the column "Maximum Grade" contains the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -113,7 +114,7 @@ def _cell(row: Row, title: str) -> str:
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """Return for each notebook all notebooks of the same Moodle assignment.
+    """Return a dict from each notebook to all notebooks of the same Moodle assignment.
 
     Two notebooks belong to one assignment if a student handed them in together, directly or through other notebooks.
     """
@@ -132,7 +133,7 @@ def _comments(row: Row, names: set[str]) -> str:
 
 
 def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Canvas gradebook; its second column, a number, identifies the student."""
+    """Yield the lines of a Canvas gradebook. Its second column contains a number that identifies the student."""
     column = rules.export.get("canvas", course)
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
@@ -142,7 +143,7 @@ def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> I
 
 
 def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Blackboard upload, which creates a new column unless the rules name an existing one."""
+    """Yield the lines of a Blackboard upload, which creates a new column unless the rules name an existing column."""
     new = f"{course} [Total Pts: {amount(_most(book))} Score]"
     yield ("Last Name", "First Name", "Username", rules.export.get("blackboard", new))
     for row, account in _settled(book, Platform.BLACKBOARD):
@@ -154,8 +155,8 @@ def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) 
 def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username.
 
-    Both come from the roster, because downloaded file names contain neither. Brightspace's own format has `#` before
-    both and in the last column, so that spreadsheet programs do not change the values.
+    Both ids come from the roster, because the names of downloaded files contain neither. In Brightspace's format, `#`
+    precedes each id, so that spreadsheet programs do not change it, and fills the last column.
     """
     title = rules.export.get("brightspace", f"{course} Points Grade")
     yield ("OrgDefinedId", "Username", title, "End-of-Line Indicator")
@@ -198,9 +199,9 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return the path of each feedback page in a platform's archive, with the key of the student's gradebook row.
+    """Return a dict from each feedback page's path in a platform's archive to the key of the gradebook row.
 
-    The names of the files follow the platform's format (`name_of`), so that the platform finds each page's student.
+    `name_of` turns the name of an upload into this path, in the format by which the platform finds the student.
     """
     return {
         name_of(record.upload): row.key

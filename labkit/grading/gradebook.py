@@ -51,7 +51,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the unique keys of all submissions by the student whose name or id in grades.csv is `word`.
+    """Return the keys under which the student whose name or id in grades.csv is `word` has handed in submissions.
 
     If `word` is itself a key, or fits no student, the result is [word].
     """
@@ -74,7 +74,7 @@ def _replace_changed(path: Path, text: str) -> None:
 
 
 def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> dict[str, str]:
-    """Write a feedback page for each student who has handed something in; return the HTML of each page by row key."""
+    """Write a feedback page for each student who has handed something in; return a dict from row key to page (HTML)."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
     for row in book.rows:
@@ -93,7 +93,8 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
     """Write the page and the CSV file in which a person grades free texts and answers regrade requests.
 
-    The CSV file also lists the work that only a person can grade. Without free texts and requests there is no page.
+    The CSV file also lists all other work that only a person can grade. If there are neither free texts nor requests,
+    no page is written.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [

@@ -30,10 +30,10 @@ _FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograde
 
 
 def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
-    """Return the files (name to text) of an autograder for Gradescope that hands out grades computed by labkit.
+    """Return the files of a Gradescope autograder that hands out labkit's grades, as a dict from file name to text.
 
-    It gives no result to a submission with unknown points, nor to one whose authors have different points, because
-    Gradescope stores one score per submission; in the second case `doubts` gets a question for the instructor.
+    A submission with unknown points gets no result. A submission whose authors have different points gets none either,
+    because Gradescope stores one score per submission; a question for the instructor is then added to `doubts`.
     """
     authors: dict[str, list[Row]] = defaultdict(list)
     for row in book.rows:

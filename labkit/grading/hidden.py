@@ -75,14 +75,14 @@ class Chance(Random):
     """A random generator with a method that draws one of its arguments; the caller gives the seed."""
 
     def pick(self, *options: T) -> T:
-        """Return one of the options, drawn at random."""
+        """Return one of `options`, drawn at random."""
         return self.choice(options)
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
     """Return the hidden test cases (variants) of an exercise, drawn with this seed: at least three.
 
-    Predictions and choices among statements are not graded by hidden cases, so they return their public ones. Raises
+    Predictions and choices among statements have no hidden cases, so their public cases are returned. Raises
     `InvalidInput` for an unknown exercise.
     """
     exercise = find(exercise_name)
@@ -92,7 +92,7 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three hidden test cases; in each, an answer must tell one correct system from several broken ones.
+    """Yield three hidden test cases. In each case, an answer must tell one correct system from several broken systems.
 
     `c` is the random generator. Each system in `bad` occurs in exactly one of the three cases, chosen at random.
     """
@@ -218,7 +218,8 @@ def _jump(c: Chance) -> Iterator[Variant]:
 def _long_input(c: Chance) -> tuple[str, ...]:
     """Return about 600 words, drawn with `c`, as the input of a sink exercise.
 
-    Some words become equal when a wrong answer joins them to a number: *a1* with the count 1 and *a* with the count 11.
+    Some words catch a wrong answer that joins a word to its count without a separator: *a1* with the count 1 and *a*
+    with the count 11 then look the same.
     """
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
@@ -463,7 +464,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `11b-runner`, whose answer decides the next action of a workflow engine.
+    """Yield hidden test cases for the exercise `11b-runner`, which asks for the next action of a workflow engine.
 
     The cases contain kills, lost answers, expired idempotency keys, new versions of the workflow, and steps with
     similar names.
@@ -530,7 +531,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
     """Yield hidden test cases for `11b-runner` in which careless code confuses the parts of a journal entry.
 
-    For example, a name looks like a kind of entry. `one` and `two` are the names of steps.
+    For example, a step has a name that looks like a kind of entry. `one` and `two` are the names of steps.
     """
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
@@ -580,9 +581,9 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `12b-review`, whose answer judges a new version of a query.
+    """Yield hidden test cases for the exercise `12b-review`, in which the answer judges a new version of a query.
 
-    The cases change other columns than the public cases do, or two things at once.
+    The cases change other columns than the public cases do, or make two changes at once.
     """
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
@@ -606,7 +607,7 @@ def _releases(c: Chance) -> Iterator[Variant]:
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
     """Yield hidden test cases for `12b-review`: versions of a query with many columns, or with names almost alike.
 
-    Two such names, or their types, differ in a single character or number.
+    Two such column names, or the types of two columns, differ in a single character or number.
     """
     yield many_columns(base, c.randrange(9, 12))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
@@ -785,7 +786,10 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of checkpoint files for the exercise `12-restart`: with large or small numbers, or only one file."""
+    """Return lists of checkpoint file names for the exercise `12-restart`.
+
+    Some lists have large numbers, some small numbers, and some have only one file.
+    """
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -855,7 +859,8 @@ def _requests(c: Chance) -> Iterator[Variant]:
 def _longest(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `13-longest`: find the longest checkpoint interval within all limits.
 
-    In each case another limit decides. In one case the longest interval is one second, or no interval is possible.
+    Each case tests another limit. The cases also contain jobs for which the longest interval is one second, or for
+    which no interval is possible.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -880,8 +885,8 @@ def _longest(c: Chance) -> Iterator[Variant]:
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
     """Yield hidden test cases for a learner's sink: at least one for each axis (part with its own points) in `parts`.
 
-    Each case has two queries. `epochs` holds the writer epochs of the first and of the second query; both lists are
-    empty if the sink gets no epoch.
+    Each case has two queries. `epochs` is a pair of lists: the writer epochs of the first query and of the second
+    query. Both lists are empty if the sink gets no epoch.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:
@@ -905,7 +910,8 @@ def _one_draw(
 ) -> dict[str, Any]:
     """Return the parameters of one test case: random batches of two queries, whose names are `names`.
 
-    The first query has `size` batches of at least `least` rows each. The first id of the second query is 0.
+    The first query has `size` batches of at least `least` rows each, and large batch ids. The second query has three
+    batches, whose ids begin at 0.
     """
     batches, others = (rows(*map(" ".join, _words(c, *each))) for each in ((size, least), (3,)))
     return {
@@ -917,7 +923,7 @@ def _one_draw(
 
 
 def _words(c: Chance, batches: int, least: int = 1) -> list[list[str]]:
-    """Return random words for each of `batches` batches; the first two batches each contain one word twice.
+    """Return a list of random words for each of `batches` batches; the first two batches each contain one word twice.
 
     If `least` is more than 1, each batch has about that many words, and the words of the last batch all differ.
     """

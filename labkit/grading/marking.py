@@ -22,7 +22,7 @@ _HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
-    """A learner's answer that can be asked earlier questions again, to check that its replies stay the same."""
+    """A learner's answer to which the judge can repeat earlier questions, to check that the replies stay the same."""
 
     calls: int
     """The number of questions that the judge has asked so far."""
@@ -67,7 +67,8 @@ def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
     """Test an answer with all public and hidden cases (variants); return the result with points and reason.
 
-    Raises `GradingError` if the judge (the exercise's check function) itself fails.
+    `hidden` are the hidden cases, and `judge` is called to test one case. Raises `GradingError` if the judge (the
+    exercise's check function) itself fails.
     """
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -93,10 +94,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Let a person grade a free-text exercise for which the run found no text, although the learner edited its cell.
+    """Leave the grading of a free-text exercise to a person, because the run found no text in a cell that was edited.
 
-    `item` is the result to change, and `cell` the source of that cell. The points become unknown, because only a person
-    can see whether the cell has an answer.
+    `item` is the result to change, and `cell` the source of the edited cell. The points become unknown, because only a
+    person can see whether the cell contains an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
@@ -109,9 +110,10 @@ def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Test an answer with every public and then every hidden case until it fails one; write the result into `item`.
+    """Test an answer with every public and then every hidden case until a case fails; write the result into `item`.
 
-    If the exercise has axes (parts with their own points), a failed case ends only the tests of its own axis.
+    If the exercise has axes (parts with their own points), a failed case ends only the tests of the axis to which the
+    case belongs.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}
@@ -143,9 +145,9 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of each axis (part with its own points) that has passed all its cases, and describe every axis.
+    """Give the points of each axis (part with its own points) whose cases have all passed, and describe every axis.
 
-    `failed_axes` maps each of the other axes to its failure.
+    `failed_axes` maps the name of each failed axis to a description of the failure.
     """
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
@@ -178,7 +180,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, with the observed and expected results unless it contains them."""
+    """Return a judge's finding as text: its message, and the observed and expected results that the message lacks."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))
@@ -200,13 +202,13 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
     """Mark an exercise as failed, which gives 0 points.
 
-    The instructor reads `reason`. The learner reads `kind`, so it must not contain a hidden value or text of the
+    The instructor reads `reason`. The learner reads `kind`, so `kind` must not contain a hidden value or text of the
     learner's code.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Mark an exercise as not graded because grading itself failed; its points are then unknown, not zero."""
+    """Mark an exercise as not graded because grading itself failed. The points are then unknown, and not zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "Grading itself failed, so the points are unknown; your instructor knows."

@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """All points and comments by hand for one student's exercise, combined from several lines and parts."""
+    """All points and comments that people gave by hand for one student's exercise, combined from several CSV lines."""
 
     points: float | None = None
     """The points for the exercise, or None while points are missing for it or for one of its parts."""
@@ -81,9 +81,9 @@ class HandMarks:
 
 
 def answer_to(reasons: Iterable[str]) -> str:
-    """Return the text for the CSV column `answers` of a line that answers regrade requests with these reasons.
+    """Return the text that a CSV line needs in its column `answers` to answer regrade requests with these reasons.
 
-    The text has a digest of each reason, so a later request with another reason is not regarded as answered.
+    The text has a digest of each reason, so a later request with another reason still counts as unanswered.
     """
     return " ".join([REGRADE, *map(_digest, reasons)])
 
@@ -93,10 +93,10 @@ def _digest(why: str) -> str:
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return the lines of a CSV file that give points or comments by hand.
+    """Return a list with the points and comments by hand in a CSV file.
 
-    A line about a whole notebook (0 points or excused) becomes one line for each of its exercises. Raises
-    `InvalidInput` with up to ten mistakes in the file, one a line, so that a person can correct them together.
+    A CSV line about a whole notebook (0 points or excused) becomes one item for each exercise of the notebook. Raises
+    `InvalidInput`, whose message has up to ten mistakes, one a line, so that a person can correct them together.
     """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
@@ -153,7 +153,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return the points in a CSV line, or None, and whether the word `bonus` follows. Raises `InvalidInput`."""
+    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` follows. Raises `InvalidInput`."""
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()
@@ -215,8 +215,8 @@ class Wanted(NamedTuple):
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
     """Write a new CSV file in which a person enters points, unless earlier files already list everything in `wanted`.
 
-    If there is no file yet, one is written even if `wanted` is empty. A last file with nothing but column titles is
-    replaced.
+    If `folder` has no such file yet, one is written even if `wanted` is empty. If the newest file contains only column
+    titles, it is replaced.
     """
     listed = {
         (
@@ -253,7 +253,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
 
 
 def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
-    """Return the maximum of points for each part of an exercise; an exercise without parts has one part named ""."""
+    """Return a dict from each part of an exercise to its maximum points; an exercise without parts has one part ""."""
     parts = {} if one.answers else rules.rubric.get(one.exercise, {})
     return dict(parts) or {"": one.most}
 

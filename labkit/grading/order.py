@@ -52,7 +52,7 @@ class Shard:
     of: int
 
     def has(self, one: "Submission") -> bool:
-        """Return whether the submission `one` belongs to this part; all submissions of a student belong together."""
+        """Return whether `one` belongs to this shard. All submissions of a student belong to the same shard."""
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
@@ -202,9 +202,9 @@ class Order(Options):
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """Return, by name, the options about the class, which the output folder stores for later commands.
+        """Return a dict from option to value for the options about the class, which the output folder stores.
 
-        Paths are absolute, because a later command may run in another directory.
+        Later commands read them. Paths are absolute, because a later command may run in another directory.
         """
         marks = "\n".join(filter(None, map(_named, self.marks)))
         return {
@@ -224,9 +224,9 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return the absolute path of a file as text, for a stored option.
+    """Return the absolute path of a file as text, or None if the user named no file.
 
-    The word `none`, by which a user removes a stored option, stays unchanged. None means that no file was named.
+    The text is stored as an option. The word `none` stays unchanged, because a user removes a stored option with it.
     """
     if path is None:
         return None

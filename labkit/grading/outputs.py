@@ -74,7 +74,10 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """Return the options about the class (such as --roster) that the last `labkit grade` stored in `out`."""
+    """Return the options about the class (such as --roster) that the last `labkit grade` stored in `out`.
+
+    The result is a dict from option to value.
+    """
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -116,7 +119,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether this path may be from a `labkit grade` that was killed before it wrote `grading.json`."""
+    """Return whether `path` may be left over from a `labkit grade` that was killed before it wrote `grading.json`."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
@@ -136,9 +139,9 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return the stored record (grading result) of a submission if it is still valid, otherwise None.
+    """Return the stored record (grading result) of a submission if the record is still valid, otherwise None.
 
-    It is valid if grading succeeded, and neither the file nor the course nor the seed has changed since then.
+    A record is valid if grading succeeded, and if the submitted file, the course and the seed are unchanged.
     """
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
@@ -151,9 +154,9 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether a submission's stored record (grading result) is valid; if so, update the facts in it.
+    """Return whether a submission's stored record (grading result) is valid; if so, update its facts about the file.
 
-    These facts, such as date, file and doubts, do not affect the points.
+    Such facts, for example date, path and doubts, do not affect the points.
     """
     record = stands(one, out, course, seed)
     if record is None:
@@ -169,7 +172,10 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def facts(one: Submission) -> dict[str, Any]:
-    """Return, by name, the fields of a record (grading result) that grading does not compute, such as the date."""
+    """Return the fields of a record (grading result) that come from the submission itself, such as the date.
+
+    The result is a dict from field name to value.
+    """
     return {
         "student": one.student,
         "file": one.file,
@@ -189,6 +195,9 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the stored result "no notebook was handed in" of each student who now has one in `submissions`."""
+    """Delete the stored result "no notebook was handed in" of each student who has handed one in by now.
+
+    `submissions` are the submissions of the whole class.
+    """
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -23,7 +23,7 @@ _COMMON = 5
 
 
 def page_name(row: Row) -> str:
-    """Return the file name of a student's HTML feedback page."""
+    """Return the file name of the HTML feedback page of the student in this gradebook row."""
     key = row.key if row.member is not None or not row.records else row.records[0].key
     return f"{records.file_name(key, 'feedback')}.html"
 
@@ -36,7 +36,7 @@ def points(score: Score) -> str:
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """Return the values, by name, that the HTML template of a student's feedback page shows."""
+    """Return the values for the HTML template of a student's feedback page, as a dict from name to value."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -63,9 +63,10 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return the values that a student's feedback page shows for one exercise.
+    """Return the values that a student's feedback page shows for one exercise, as a dict from name to value.
 
-    `requests` are the student's regrade requests. Of hidden test cases the page shows only how many passed.
+    `requests` are the reasons of the student's regrade requests for the exercise. For hidden test cases, the page only
+    shows how many passed.
     """
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
@@ -97,7 +98,7 @@ def _shown_status(score: Score, item: ItemRecord) -> str:
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
-    """Return for each free-text exercise the gradebook rows of the students who wrote a text."""
+    """Return a dict from each free-text exercise to the gradebook rows of the students who wrote a text."""
     writers: dict[Exercise, list[Row]] = {}
     for exercise in book.exercises:
         for row in book.rows:
@@ -110,7 +111,8 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
     """Return the values for the page on which a person grades free texts and answers regrade requests.
 
-    `written` maps each free-text exercise to the rows of the students who wrote a text.
+    The result is a dict from name to value. `written` maps each free-text exercise to the rows of the students who
+    wrote a text.
     """
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
@@ -140,7 +142,10 @@ def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
 
 
 def _written(points: float | None, most: float, score: Score) -> str:
-    """Return points as a person enters them in a CSV file, followed by `bonus` if they may exceed `most`."""
+    """Return points in the form in which a person enters them in a CSV file.
+
+    The word `bonus` follows if the points may exceed the maximum `most`.
+    """
     if points is None:
         return ""
     return f"{amount(points)} {BONUS}" if score.hand.bonus and points > most else amount(points)
@@ -177,7 +182,10 @@ def _piece(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Policy) -> dict[str, object]:
-    """Return the values, by name, that the HTML template of the instructor's summary of the class shows."""
+    """Return the values for the HTML template of the instructor's summary of the class, as a dict from name to value.
+
+    `kept` are the grading results of all submissions.
+    """
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
@@ -209,7 +217,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """Return the values that the instructor's summary shows in one student's line."""
+    """Return the values in one student's line of the instructor's summary, as a dict from name to value."""
     return {
         "name": row.name,
         "id": row.id,
@@ -236,7 +244,10 @@ def _status(score: Score) -> str:
 
 
 def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
-    """Return the values for the page of similar answers: the names and the code of each pair of students."""
+    """Return the values for the page of similar answers: for each pair of students, the names and the similar code.
+
+    `kept` are the grading results of all submissions.
+    """
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:

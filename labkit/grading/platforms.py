@@ -209,7 +209,10 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gr
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the student named by a file or folder name in a learning platform's format, or None for other names."""
+    """Return the student whom a learning platform has named in a file or folder name.
+
+    Returns None if `name` has the format of no learning platform. `folder` says whether `name` is the name of a folder.
+    """
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
@@ -220,11 +223,11 @@ def plain_origin(name: str) -> Origin:
 
 
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
-    """Return the student who owns a file, and the facts that its path states.
+    """Return the student who owns a file, and other facts that the file's path states.
 
-    `place` begins with the folder or archive that the user named. Its second part names the student, in a learning
-    platform's format or together with the name of a notebook. Deeper parts may come from the student, so they
-    identify nobody.
+    The path `place` begins with the folder or archive that the user named. The second part of the path names the
+    student, in a learning platform's format or together with the name of a notebook. Deeper parts are ignored, because
+    the student may have chosen them.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -235,7 +238,10 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student named in a file name such as `ada-06_sinks.ipynb`; `root` if it only names a notebook."""
+    """Return the student named in a file name such as `ada-06_sinks.ipynb`.
+
+    If the file name only names one of `notebooks`, the student is called `root`, the name of the folder or archive.
+    """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")
@@ -243,7 +249,10 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """Parse the date in a file name as local time; None if no format of `forms` (for `strptime`) fits."""
+    """Parse the date in a file name as local time.
+
+    Returns None if no format of `forms` (for `strptime`) fits.
+    """
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

@@ -17,7 +17,10 @@ NONE = "none"
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class (such as --roster): those given now, otherwise those stored in `out`."""
+    """Return the options about the class (such as --roster), as a dict from option to value.
+
+    An option that is not in `chosen`, the options of this command, has the value stored in the output folder `out`.
+    """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
@@ -26,8 +29,8 @@ def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Read the instructor's settings from the files that `chosen` names: roster, points by hand, requests and rules.
 
-    Points in the output folder are read before those in named files, which replace them. Raises `InvalidInput` for
-    an unusable file.
+    If points by hand in the output folder and in a named file differ, those in the named file count. Raises
+    `InvalidInput` for an unusable file.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

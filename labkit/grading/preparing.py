@@ -42,16 +42,16 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of a notebook with the cells to execute, except those numbered in `without`.
+        """Return the JSON of a notebook with the cells to execute, except the cells whose numbers are in `without`.
 
-        Its last cell is the grader's own and answers the check functions' questions about the learner's functions and
+        The grader adds a last cell, which answers the check functions' questions about the learner's functions and
         values.
         """
         sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Return the indices in `cells` of the cells that are executed if those in `without` are left out."""
+        """Return the indices in `cells` of the cells that are executed if those numbered in `without` are left out."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
@@ -80,7 +80,7 @@ def as_notebook(sources: Sequence[str]) -> str:
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
     """Select the cells of a submitted notebook to execute, and find the exercises that the learner has answered.
 
-    `released` is the notebook as learners received it, and `exercises` are its exercises.
+    `released` is the notebook as learners received it, and `exercises` are the exercises of this notebook.
     """
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
@@ -127,9 +127,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the cell with the learner's answer to a free-text exercise; an empty text if there is none.
+    """Return the source of the cell with the learner's answer to a free-text exercise, or an empty text without answer.
 
-    A new comment counts as an answer, because a person may read it as one.
+    `name` is the exercise. A new comment counts as an answer, because a person may read the comment as one.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -147,7 +147,7 @@ def _pieces(line: str) -> Sequence[str]:
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
-    """Return whether a cell that runs after the cell number `place` assigns a new value to the answer's name."""
+    """Return whether a cell that runs after the cell number `place` assigns a new value to the variable `answer`."""
     return any(
         chosen.is_run(later, cell) and answer in marks.bound(cell.source)
         for later, cell in enumerate(submitted.cells)
@@ -156,7 +156,10 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was not in the cell marked for it: another cell had it, or the mark is lost."""
+    """Return a note on each answer that was found outside the cell that the released notebook marks for it.
+
+    `answers` maps exercises to the names of their answers.
+    """
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:

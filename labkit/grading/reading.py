@@ -65,7 +65,7 @@ class _Notebook(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Notebook:
-    """The parts of a submitted notebook that affect its grade: code cells, digest, kernel and name."""
+    """The parts of a submitted notebook that affect its grade, such as code cells, digest, kernel and name."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -77,19 +77,22 @@ class Notebook:
 
 
 def says_notebook(name: str) -> bool:
-    """Return whether a file name contains `.ipynb`, even if a browser has added something at the end."""
+    """Return whether a file name contains `.ipynb`, even if a browser has appended something to it."""
     return ".ipynb" in name.lower()
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file may be a notebook, judged by its name: `.ipynb`, or `.json` and `.txt` (some browsers)."""
+    """Return whether a file may be a notebook according to its name.
+
+    Names with `.ipynb` qualify, and so do `.json` and `.txt`, because some browsers save notebooks under such names.
+    """
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Write a notebook's code cells and metadata to a file in `folder`; return its path.
+    """Write a notebook's code cells and metadata to a file in `folder`; return the file's path.
 
-    Later steps read this copy, because the student's file may change during grading.
+    Later steps of grading read this copy, because the student's file may change in the meantime.
     """
     path = folder / notebook.sha256
     if not path.exists():
@@ -103,7 +106,7 @@ def stored(path: Path) -> Notebook:
 
 
 def read_file(path: Path) -> Notebook:
-    """Read a notebook from a file. Raises `NotANotebook` if it cannot be read or is too large."""
+    """Read a notebook from a file. Raises `NotANotebook` if the file cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -113,7 +116,7 @@ def read_file(path: Path) -> Notebook:
 
 
 def read(raw: bytes) -> Notebook:
-    """Parse the bytes of a notebook file. Raises `NotANotebook` if they cannot be graded as a notebook."""
+    """Parse the bytes of a notebook file. Raises `NotANotebook` if the file cannot be graded as a notebook."""
     if len(raw) > MOST_BYTES:
         raise NotANotebook(f"The file is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and resubmit it.")
     try:
@@ -146,9 +149,9 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook even if an output contains NaN, an infinity or a lone surrogate, which JSON does not allow.
+    """Parse a notebook, even if an output contains NaN, an infinity or a lone surrogate.
 
-    Python's `json` writes such values. Raises `ValueError` or `msgspec.DecodeError`.
+    JSON does not allow these values, but Python's `json` writes them. Raises `ValueError` or `msgspec.DecodeError`.
     """
     try:
         return msgspec.json.decode(text, type=_Notebook)
@@ -159,7 +162,10 @@ def _decoded(text: bytes) -> _Notebook:
 
 
 def _why(raw: bytes, error: Exception) -> str:
-    """Return a sentence that explains why a file is not a notebook, for example that it is a web page."""
+    """Return a sentence that explains why a file is not a notebook, for example because it is a web page.
+
+    `raw` has the file's bytes, and `error` was raised when they were parsed.
+    """
     start = raw[:_BEGINNING].lstrip().lower()
     kinds = (
         (not start, "The file is empty."),

@@ -68,7 +68,7 @@ class Isolation(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """The stored grading result of one submission (one notebook of one student), with all that it depends on."""
+    """The stored grading result of one submission (one notebook of one student), and everything that it depends on."""
 
     course: str
     student: str
@@ -130,8 +130,8 @@ _READABLE = 40
 def file_name(key: str, notebook: str) -> str:
     """Return the file name, without suffix, for the grading result of one student's notebook.
 
-    No two students get the same name, even if the file system ignores case: an ambiguous key is replaced by its
-    readable part and a digest.
+    No two students get the same name, even if the file system ignores case: a `key` that could cause a clash is
+    shortened to its readable part, and a digest is appended.
     """
     if (
         _PLAIN.fullmatch(key)
@@ -151,7 +151,7 @@ def write(record: Record, path: Path) -> None:
 
 
 def read(path: Path) -> Record | None:
-    """Return the grading result of a submission in a file, or None if there is no file.
+    """Return the grading result that the file `path` contains, or None if there is no such file.
 
     Raises `InvalidInput` if the file is damaged or of another version.
     """
@@ -167,7 +167,7 @@ def read(path: Path) -> Record | None:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """Return the grading results of all submissions in a folder, and a sentence for each damaged file."""
+    """Return a pair: the grading results of all submissions in a folder, and a sentence for each damaged file."""
     records, complaints = [], []
     for path in sorted(folder.glob("*.json")):
         try:

@@ -33,7 +33,7 @@ def private_paths(setting: Setting) -> list[str]:
 
 
 def without_paths(words: str, private: Iterable[str]) -> str:
-    """Return the text with `HIDDEN` in place of each private path and each line of Linux's table of mounts."""
+    """Return the text with private paths, and all lines copied from Linux's mount table, replaced by `HIDDEN`."""
     shown = _MOUNTS.sub(HIDDEN, words)
     for path in private:
         shown = re.sub(re.escape(path) + r"(?!\w)", HIDDEN, shown)

@@ -33,10 +33,11 @@ _SHORT = 25
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
-    """Make a copy of the lab for learners, or for instructors, in a new folder; return the paths of its notebooks.
+    """Make a copy of the lab for learners, or for instructors, in the new folder `folder`.
 
-    Raises `InvalidInput` if the folder is not empty, `ServiceUnavailable` outside of a checkout, and `GradingError`
-    if the learners' copy contains part of a solution or of the grader.
+    Returns the paths of the notebooks in the copy. Raises `InvalidInput` if the folder is not empty,
+    `ServiceUnavailable` outside of a checkout, and `GradingError` if the learners' copy contains part of a solution or
+    of the grader.
     """
     _refuse(folder)
     solutions = _solutions()
@@ -77,7 +78,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with labkit's version and the notebook's name as metadata, and with these solutions."""
+    """Return a notebook's JSON after adding `solutions`, and labkit's version and the notebook's name as metadata.
+
+    `text` is the JSON so far, and `solutions` maps the name of each exercise to the source of its solution.
+    """
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -102,7 +106,7 @@ def _solutions() -> dict[str, str]:
 
 
 def _build_tool() -> ModuleType:
-    """Import `tools/build_notebooks.py`, which is not part of the installed package, but of every checkout."""
+    """Import `tools/build_notebooks.py`, which every checkout contains, but not the installed package."""
     folder = str(ROOT / "tools")
     sys.path.insert(0, folder)
     try:
@@ -134,9 +138,9 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the lines of a solution whose presence in a learner's file would show a leak.
+    """Yield the lines of a solution that would show a leak if they occurred in a learner's file.
 
-    These are long lines of code; definitions, imports and comments do not count.
+    Such a line is a long line of code, but no definition, import or comment.
     """
     for line in source.splitlines():
         plain = line.strip()
@@ -145,9 +149,9 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file in which to search for solutions.
+    """Return the text of a file, to search it for solutions.
 
-    Of a notebook this is the text of its cells, because its JSON escapes quotes.
+    The text of a notebook consists of its cells' sources, because the raw JSON contains escaped quotes.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":

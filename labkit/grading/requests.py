@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Listed:
-    """A regrade request in an instructor's CSV table, which one student has made about one exercise."""
+    """One line of an instructor's CSV table: a regrade request of one student for one exercise."""
 
     place: str
     student: str
@@ -50,8 +50,8 @@ def is_request(file: str) -> bool:
 def read_file(content: bytes) -> list[Request]:
     """Return the regrade requests in a student's text file.
 
-    A request begins with a line that names an exercise; the rest of that line and the following lines are the reason.
-    Text before the first exercise becomes a request with an empty exercise name.
+    A request begins with a line that starts with the name of an exercise. The text up to the next request is the
+    reason. Text before the first exercise becomes a request with an empty exercise name.
     """
     requests: list[list[str]] = []
     for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():

@@ -53,7 +53,7 @@ class Member:
 
     @property
     def id(self) -> str:
-        """The student's first id, or the e-mail address if the roster has no id."""
+        """The first of the student's ids in the roster, or the e-mail address if the roster has no id."""
         return self.ids[0] if self.ids else self.email
 
 
@@ -80,7 +80,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a roster line is no student but an addition of Canvas to its exports, such as its test student."""
+    """Return whether a roster line is no student but an extra line in a Canvas export, such as the test student."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -144,7 +144,7 @@ def same_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Matches:
-    """The result of matching submissions with the roster: the owners of each, and questions for the instructor."""
+    """The result of matching submissions with the roster: each student's submissions, and open questions."""
 
     owners: Mapping[int, Sequence[str]]
     """For each student, by index in the roster, the keys of the submissions made alone or in a group."""
@@ -181,7 +181,10 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the students whose number, account or e-mail address is the one of a submission."""
+    """Return the indices of the students whose number, account or e-mail address is stated by a submission.
+
+    `record` is the submission's grading result.
+    """
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -199,7 +202,7 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the members of the group in whose name a submission was handed in."""
+    """Return the indices of the members of the group that handed in a submission (`record`)."""
     name = same_name(record.student)
     return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 
@@ -207,10 +210,10 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Assign each submission without an owner to the roster member of the same name, if only one member has that name.
+    """Assign each submission without an owner to the roster member of the same name, if only one member has the name.
 
-    `by_key` holds the records of each submission by its key. The positions of the matched members in `members` are
-    added to `members_of`, under the submission's key. Returns a sentence for each name that leaves the owner in doubt.
+    `by_key` maps each student's key to the grading results. The key and the index of the matched member are added to
+    `members_of`. Returns a sentence for each name whose owner remains in doubt.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

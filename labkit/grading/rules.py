@@ -71,7 +71,8 @@ class Rules:
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """Return the share of the points (0 to 1) that a submission handed in at `when` loses because it is late."""
+        """Return the share of the points (0 to 1) that a submission handed in at the time `when` loses for being late.
+        """
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0
@@ -117,7 +118,10 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return title, exercises and deadline from the section `assignment` of the rules file `name`."""
+    """Return title, exercises and deadline of the assignment, as the rules file states them.
+
+    `sections` is the parsed file, and `name` its name for error messages.
+    """
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         problem = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
@@ -161,7 +165,7 @@ def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
 def moment(written: str, place: str) -> datetime:
     """Parse a date and time in ISO format, such as 2027-01-31T18:00; the time zone may be missing.
 
-    Raises `InvalidInput` for any other text; the message begins with `place`.
+    Raises `InvalidInput` for any other text. The message begins with `place`, which says where the text was found.
     """
     try:
         when = datetime.fromisoformat(written)
@@ -174,7 +178,8 @@ def moment(written: str, place: str) -> datetime:
 def notebook_named(word: str, course: Course, place: str) -> str:
     """Return the name of the course's notebook that `word` means: a full name, a file name, or a number such as 05.
 
-    Raises `InvalidInput` if there is no such notebook; the message begins with `place`.
+    Raises `InvalidInput` if there is no such notebook. The message begins with `place`, which says where the word was
+    found.
     """
     names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
     found = [each for each in names if word.removesuffix(".ipynb") in {each, each.partition("_")[0]}]
@@ -227,7 +232,10 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raise `InvalidInput` if the parts of a rubric or the partial credit do not fit the points of their exercise."""
+    """Raise `InvalidInput` if a rubric's parts or the partial credit of an exercise do not fit its maximum points.
+
+    The message begins with `name`, the name of the rules file.
+    """
     _check_exercises(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points

@@ -141,9 +141,10 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note in each student's row which notebooks of the assignment are missing; return the students' names by notebook.
+    """Note in each student's row which notebooks of the assignment are missing.
 
-    Students who have handed in nothing are left out.
+    `asked` are the assignment's exercises. Returns a dict from each missing notebook to the names of the students who
+    have handed in other notebooks, but not this one.
     """
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
@@ -156,9 +157,10 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return the open questions for the instructor in all grading results, each once, with up to three students' names.
+    """Return the open questions for the instructor in all grading results, each question once.
 
-    Points given by hand have settled the questions in `decided`, which are pairs of a submission's key and a question.
+    Each question begins with the names of up to three students. Questions in `decided` are left out, because points
+    given by hand have settled them; `decided` has pairs of a submission's key and a question.
     """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -171,8 +173,8 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
     """Return the instructor's questions that points given by hand have settled, as pairs (submission's key, question).
 
-    A question about a group's submission is settled only if every member has such points. Exercises whose question is
-    still open are added to the student's row.
+    A question about a group's submission is settled only if every member of the group has points given by hand.
+    Exercises whose question is still open are added to the student's row.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -227,7 +229,7 @@ def _requests(records: Iterable[Record]) -> list[Request]:
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """Make the rows' keys unique, because an id in the roster may equal the name of another student's folder."""
+    """Make the rows' keys unique. Without this, a student's id in the roster may equal the name of another's folder."""
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -238,7 +240,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the newest result for each notebook that a student or group handed in, and a note on each older one."""
+    """Return the newest result for each notebook that a student or group handed in, and a note on each older result."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -295,9 +297,9 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Add a student's regrade requests to the row, and add a question to `doubts` for each one without an answer.
+    """Add a student's regrade requests to the row, and add a question to `doubts` for each unanswered request.
 
-    `listed` are the requests from the instructor's table.
+    `listed` maps the name of an exercise to the student's requests in the instructor's table.
     """
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
@@ -316,10 +318,10 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Assign the lines of a CSV file to students: return the lines by the key of the student's row, then by exercise.
+    """Assign the lines of a CSV file to students: return a dict from row key to a dict from exercise to lines.
 
-    A line that fits no student, or several, adds a sentence to `doubts`, in which `what` names the content of the line:
-    `points` or `requests`.
+    For each line that fits no student, or several, a sentence is added to `doubts`. In this sentence `what` names the
+    content of the line: `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -357,7 +359,8 @@ def _score(
 ) -> None:
     """Compute the scores, late penalties and sums of one student's row.
 
-    `marks` are the points given by hand, by exercise; questions for the instructor are added to `doubts`.
+    `marks` maps each exercise to the student's points given by hand. Questions for the instructor are added to
+    `doubts`.
     """
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
@@ -410,7 +413,7 @@ def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:
 
 
 def _unsettled(row: Row, rules: Rules) -> list[str]:
-    """Return the notebooks whose points are still unknown, and add a note about them to the student's row."""
+    """Return the notebooks whose points are still unknown, and mention them in a note in the student's row."""
     scores = [each for name, each in row.scores.items() if each.unsettled and rules.weight(name)]
     notebooks = list(dict.fromkeys(each.exercise.notebook for each in scores))
     if notebooks:
@@ -419,9 +422,10 @@ def _unsettled(row: Row, rules: Rules) -> list[str]:
 
 
 def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
-    """Return a student's points for these exercises, and the maximum of points.
+    """Return a student's points for these exercises, and the maximum number of points.
 
-    An excused or dropped exercise counts as the average of the others, so the maximum is the same for all students.
+    An excused or dropped exercise counts as the average of the student's other exercises, so the maximum is the same
+    for all students.
     """
     earned = counted = most = 0.0
     for exercise in exercises:
@@ -434,9 +438,10 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of their points.
+    """Drop the student's weakest exercises, as many as the rules allow.
 
-    Of exercises with the same share, the one with the most attainable points is dropped first.
+    An exercise is weaker if the student has a smaller share of its points. Of exercises with the same share, the
+    exercise with the most attainable points is dropped first.
     """
     counted = [
         score
@@ -454,7 +459,10 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return a student's score for one exercise: points by hand, else partial credit, else the grader's points."""
+    """Return a student's score for one exercise.
+
+    Points given by hand (`marks`) count first, then partial credit, then the grader's points.
+    """
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
@@ -471,7 +479,10 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """Return the share of the points (0 to 1) that a submission loses for being late; if so, mark the row as late."""
+    """Return the share of the points (0 to 1) that a submission loses for being late; note the lateness in the row.
+
+    A question for the instructor about the lateness is added to `doubts`.
+    """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -30,9 +30,9 @@ The merge tries those again.
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed with which the shards (separately graded parts) in `parts` were graded; `seed` if there are none.
+    """Return the seed with which the shards (separately graded parts) in `parts` were graded.
 
-    Raises `InvalidInput` if the seeds or courses of the shards differ.
+    Without shards the result is `seed`. Raises `InvalidInput` if the seeds or courses of the shards differ.
     """
     for part in parts:
         try:
@@ -55,7 +55,10 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy each valid grading result that `out` lacks from the shards' folders `parts`; return the number of copies."""
+    """Copy valid grading results that `out` lacks from the shards' output folders `parts`.
+
+    Returns the number of copied results.
+    """
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -76,11 +79,11 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Grade the submissions on Spark in `count` shards (parts); return the folder with the shards' output folders.
+    """Grade the submissions on Spark in `count` shards (parts); return the folder that contains all outputs.
 
-    `words` is the command for every shard, without --shard, --out and --records. If an executor dies, the next
-    attempt takes over the results written so far. All executors must see the submissions and `out` at the same
-    paths. Raises `JobFailed` or `ServiceUnavailable`.
+    The output of each shard is a folder in it. `words` is the command for every shard, without --shard, --out and
+    --records. If an executor dies, the next attempt takes over the results written so far. All executors must see the
+    submissions and `out` at the same paths. Raises `JobFailed` or `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
 
@@ -105,7 +108,10 @@ def folder_of(out: Path) -> Path:
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if the shards' folder, which the grader deletes at the end, contains other files."""
+    """Raise `InvalidInput` if the folder `parts` contains files that are not from shards.
+
+    The grader deletes this folder at the end, and must not delete a user's files.
+    """
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -115,7 +121,7 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts) that are `paths` or directly below one of them.
+    """Return all output folders of shards (separately graded parts) among `paths` and directly below them.
 
     Raises `InvalidInput` for a missing folder, and, if `alone`, for a folder in which no `labkit grade` has written.
     """

@@ -26,7 +26,7 @@ SAME_FILE = "the same file"
 
 @dataclass(frozen=True)
 class Match:
-    """A similarity of two students' work: an identical file, or answers to one exercise that compute the same."""
+    """One similarity between two students' work: identical files, or answers to one exercise that compute the same."""
 
     what: str
     """Either `SAME_FILE` or the name of an exercise."""
@@ -37,7 +37,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two students, named by their keys, with everything that makes their work similar."""
+    """A pair of students, named by their keys, with all similarities between their work."""
 
     first: str
     second: str
@@ -45,12 +45,15 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """The degree of suspicion: 1 for each match that only these two students share, less if others share it."""
+        """The degree of suspicion, which is a sum over all matches.
+
+        A match adds 1 if only these two students share it, and less if other students share it too.
+        """
         return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 
 def structure(source: str) -> str:
-    """Return a digest of what a cell computes, independent of names, comments and layout; empty for a short cell."""
+    """Return a digest of a cell's computation, independent of names, comments and layout; empty for a short cell."""
     if len(source) > _MOST_SOURCE:
         return ""
     try:
@@ -68,7 +71,10 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append the nodes of a syntax tree to `parts`, with names replaced by the number of their first use."""
+    """Append a description of each node of a syntax tree to `parts`.
+
+    Each name is replaced by the number of its first use, which `names` records.
+    """
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:
@@ -85,7 +91,7 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
-    """Return the pairs of students with files or answers that are equal and rare, the most suspicious first."""
+    """Return the pairs of students who share files or answers that few others have, the most suspicious pair first."""
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:
@@ -110,7 +116,10 @@ def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match
 
 
 def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
-    """Yield identical files first, then equal answers in notebooks whose files are not identical."""
+    """Yield the matches of identical files first, then those of equal answers.
+
+    An equal answer is left out if the whole notebook file is identical.
+    """
     files = {match.notebook for match in matches if match.what == SAME_FILE}
     for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
         if match.what == SAME_FILE or match.notebook not in files:

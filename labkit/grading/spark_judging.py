@@ -39,7 +39,10 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """A request to the Spark worker: test the answer `value` to an exercise with these cases (names and parameters)."""
+    """A request to the Spark worker: test the answer `value` to an exercise with these cases.
+
+    Each case consists of a name and parameters.
+    """
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -47,7 +50,7 @@ class Question(msgspec.Struct):
 
 
 class Judgement(msgspec.Struct):
-    """The worker's result for one test case: the judge's finding, or the reason why there is none."""
+    """The worker's result for one test case: the judge's finding, or the reason why there is no finding."""
 
     finding: Finding | None = None
     error: str = ""
@@ -56,13 +59,13 @@ class Judgement(msgspec.Struct):
 
 
 class SparkJudge:
-    """Judges answers to exercises that need Spark, in a worker process that is started again if it dies."""
+    """Judges answers to exercises that need Spark, in a worker process. If this process dies, a new one is started."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge answers to the course that `file` defines, or to labkit's own course without a file.
+        """Judge answers to the course that `file` defines, or to labkit's own course if `file` is None.
 
-        The judge keeps its files in the folder `work`, which `close` removes. Several judges with the same folder
-        `shared` share their findings.
+        The judge keeps its files in the folder `work`, which `close` removes. Judges with the same folder `shared`
+        reuse each other's findings.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -86,7 +89,10 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run; store the findings unless a case failed with an error."""
+        """Test an answer with several cases in one Spark run, which is faster than separate runs.
+
+        The findings are stored for later calls, but only if no case failed with an error.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -98,7 +104,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether this judge or, in the shared folder, another one has the finding for this JSON request."""
+        """Return whether the finding for this JSON request is known, from this judge or from the shared folder."""
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
@@ -106,7 +112,10 @@ class SparkJudge:
         return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """Store a result for later calls. Other judges also get it unless it is an error, which may be temporary."""
+        """Store a result for later calls of this judge.
+
+        Other judges also get the result, unless it is an error, because an error may be temporary.
+        """
         self._judgements[question] = judgement
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)

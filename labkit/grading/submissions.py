@@ -68,7 +68,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One of a student's files that may become the submission for a notebook, with the facts that decide about this."""
+    """One of a student's files that may become the submission for a notebook, with the facts on which this depends."""
 
     upload: Upload
     notebook: str
@@ -89,17 +89,18 @@ class _Candidate:
 
     @property
     def unread(self) -> bool:
-        """Whether the file could not be read at all, so that its answers are unknown."""
+        """Whether the file could not be read at all, so that the student's answers in it are unknown."""
         return bool(self.problem) and not self.sha256
 
 
 def collect(
     places: Sequence[Path], course: Course, work: Path, deadline: datetime | None, skipped: Path | None = None
 ) -> list[Submission]:
-    """Return the submission that counts for each student and notebook, sorted by student.
+    """Return a list with one submission for each student and notebook, sorted by student.
 
-    `places` are the folders and archives that the user named. Notebooks are copied into the folder `work`; files in
-    the folder `skipped` are ignored. Raises `InvalidInput` if nothing can be a submission.
+    `places` are the folders and archives that the user named. Notebooks are copied into the folder `work`; files in the
+    folder `skipped` are ignored. Submissions after `deadline` are marked as late. Raises `InvalidInput` if nothing can
+    be a submission.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -116,9 +117,9 @@ def collect(
 
 
 def check(places: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if one of these paths is missing, or if none of them can contain a submission.
+    """Raise `InvalidInput` if one of these paths is missing, or if no path can contain a submission.
 
-    The check only looks at names, so it is quick enough to run before anything is written.
+    The check looks at file names only, so it is quick enough to run before anything is written.
     """
     for place in places:
         check_existing(place)
@@ -135,7 +136,7 @@ def _no_submission(places: Sequence[Path]) -> InvalidInput:
 
 
 class _Reader:
-    """Reads all uploaded files, stores the notebooks among them, and finds those that count for each student."""
+    """Reads all uploaded files, stores the notebooks among them, and finds the files that count for each student."""
 
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
@@ -230,7 +231,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return the files that the student has edited, by notebook, and the names of the notebooks left unchanged."""
+    """Return a dict from notebook to the files that the student has edited, and a list of the unchanged notebooks."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -239,7 +240,7 @@ def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
-    """Return a note on those of a student's files that are no notebook of the course; [] without such files."""
+    """Return a list with one note on the student's files that are no notebook of the course; [] without such files."""
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)
@@ -261,10 +262,10 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files, such as a PDF, that may be answers which labkit cannot read.
+    """Return questions for the instructor about files, such as a PDF, that may be answers in an unreadable form.
 
-    The keys are the notebooks that the file names state, or "" for none. A plain text may be an answer only if the
-    graded notebooks contain none (`is_empty`).
+    The result is a dict from notebook to question. The key is the notebook that the file's name states, or "" if it
+    states none. A plain text file counts only if the graded notebooks contain no answer (`is_empty`).
     """
     questions: dict[str, str] = {}
     for one in others:
@@ -278,7 +279,7 @@ def _in_another_form(
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return a submission without a notebook, which says why none of a student's files can be graded."""
+    """Return a submission without a notebook. It says why none of the student's files can be graded."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
         unknown = dict.fromkeys(_unread(unknown_files), ("",))
@@ -328,7 +329,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Yield questions for the instructor: about unreadable files, and about which of several files should count."""
+    """Yield questions for the instructor: which files are unreadable, and which of several files should count."""
     yield from _unread([last])
     for one in (*older, last):
         if one.upload.doubt:
@@ -356,7 +357,7 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return the first few file names, separated by commas, and how many more there are."""
+    """Return a text with the first few file names, and with the number of the remaining files."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
@@ -383,7 +384,7 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """Return the name of the course's notebook to which most exercise cells of a file belong, or an empty text."""
+    """Return the name of the course's notebook that most exercise cells of a file come from, or an empty text."""
     named = [named_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]

@@ -29,9 +29,9 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return facts that only all file names of an upload together show, such as the platform or a common beginning.
+    """Return facts about an upload that are only visible in all its file names together, such as the platform.
 
-    `paths` are relative to the folder or archive, whose name is `above`; `repositories` are the Git clones in it, and
+    `paths` are relative to the folder or archive, whose name is `above`. `repositories` are the Git clones in it, and
     `read` returns the first bytes of a file.
     """
     listed, cloned = list(paths), set(repositories)
@@ -51,8 +51,8 @@ def survey(
 def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
     """Return the names of the repositories that GitHub Classroom has cloned into a folder named `above`.
 
-    Copied or zipped clones have no `.git`, so labkit recognises them by their names: `assignment-user` in a folder
-    `assignment-submissions`. If `above` has only one folder, the clones may be in that one.
+    Copied or zipped clones have no `.git`, so labkit recognises clones by their names: `assignment-user` in a folder
+    `assignment-submissions`. If `above` contains only one folder, the clones may be in that folder.
     """
     listed = [path for path in paths if len(path.parts) > 1 or path.suffix.lower() == ".zip"]
     names = sorted({_stem(path) for path in listed})
@@ -97,7 +97,7 @@ def _context(
 
 
 def _common_words(names: Iterable[str]) -> int:
-    """Return how many leading words, separated by `_`, all names share; the last word of a name never counts."""
+    """Return the number of leading words, separated by `_`, that all names share; a name's last word never counts."""
     words = [name.split("_")[:-1] for name in names]
     return len(os.path.commonprefix(words))  # noqa: RUF071 - of lists of words, not of paths
 
@@ -109,7 +109,7 @@ def _noted(content: bytes) -> Person | None:
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return the GitHub user of each repository in the folder `above`.
+    """Return a dict from each repository in the folder `above` to its GitHub user.
 
     GitHub Classroom names the folder `assignment-submissions` and each repository `assignment-user`.
     """
@@ -124,9 +124,9 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return, by folder, the authors and the date of each submission according to Gradescope's list of submissions.
+    """Return two dicts whose keys are folder names: one to the authors, and one to the date, of each submission.
 
-    Both mappings are empty if the list cannot be read.
+    `content` is Gradescope's list of submissions. If it cannot be read, both dicts are empty.
     """
     if len(content) > MOST_BESIDE:
         return {}, {}

@@ -86,21 +86,21 @@ def decoded(raw: bytes) -> str:
 
 
 def written(lines: Iterable[Sequence[object]]) -> str:
-    """Return rows of cells as CSV text; no cell can act as a formula in a spreadsheet program."""
+    """Return a CSV text with these lines of cells. No cell can act as a formula in a spreadsheet program."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
 def printable(value: str) -> str:
-    """Return a text with control characters escaped, and with `'` before any part that may be read as a formula.
+    """Return a text with control characters escaped, and with `'` before any part that may act as a formula.
 
-    Such a part is text after a semicolon or comma, at which a program may split the line.
+    A spreadsheet program may split a line at a semicolon or comma, so text after such a character counts as well.
     """
     escaped = _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     return _INNER_FORMULA.sub(r"\1'", escaped)
 
 
 def _cell(value: object) -> str:
-    """Return a value as one CSV cell, which no spreadsheet program reads as a formula."""
+    """Return the text of one CSV cell with this value. No spreadsheet program reads the text as a formula."""
     plain = amount(value) if isinstance(value, float) else str(value)
     plain = "\n".join(map(printable, plain.split("\n")))
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
@@ -111,12 +111,12 @@ def _cell(value: object) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return a cell without the leading `'` that prevents spreadsheet programs from reading it as a formula."""
+    """Return a cell without the leading `'`, which keeps spreadsheet programs from reading a cell as a formula."""
     return _GUARD.sub("", cell)
 
 
 def as_written(cell: str) -> str:
-    """Return the original text of a cell written by `written`, without the apostrophes that prevent formulas."""
+    """Return the text that a cell had before `written` added apostrophes against formulas."""
     return _INNER_GUARD.sub(r"\1", unguarded(cell))
 
 

@@ -102,10 +102,10 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the student who owns all of a folder or archive, or None if it may belong to several students.
+        """Return the student who owns all files of a folder or archive, or None if they may have several owners.
 
-        One student owns it if it has a learning platform's name for one student's files, or if it contains the
-        folder `notebooks` of the lab's copy for learners.
+        A single owner is certain in two cases: `name` has the format in which a learning platform names one student's
+        files, or `paths` contain the folder `notebooks` of the lab's copy for learners.
         """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
@@ -118,7 +118,8 @@ class Uploads:
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of a ZIP archive that lies in a folder.
 
-        If `own`, all of them belong to `owner`; otherwise the archive may be the download of a whole class.
+        If `own`, all files belong to `owner`; otherwise the archive may be the download of a whole class. `inside` is
+        the archive's path within the folder that the user named.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)
@@ -155,7 +156,7 @@ class Uploads:
             yield Upload(stem, shown, NEVER, problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
-        """Yield the files of an archive of many students, each with the owner whom its path states."""
+        """Yield the files of an archive of many students; the path of each file states the owner."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             owner = origin(place, self.notebooks, inner)
@@ -180,7 +181,10 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files of one student's archive, all with the archive's date, because a student can set their dates."""
+    """Yield the files of one student's archive.
+
+    All files get the date `when` of the archive, because the student can set the dates inside. `owner` is the student.
+    """
     count = 0
     for entry in archive.entries():
         count += 1
@@ -198,7 +202,7 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
     """Read a file in a folder as an upload.
 
-    Of a file that is too large to grade, only as many bytes are read as show this.
+    A file that is too large to grade is read only up to the limit.
     """
     try:
         when = _modified(path)
@@ -222,26 +226,26 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a file comes from the learning platform and not from a student, as a list of submissions does."""
+    """Return whether a file, such as a list of submissions, comes from the learning platform and not from a student."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a learning platform's download: a name in it has the platform's format."""
+    """Return whether an archive is a learning platform's download, which the format of its file names shows."""
     inside = [parts for path in paths if (parts := path.parts[names.wrapped :])]
     return any(platform_origin(parts[0], names, folder=len(parts) > 1) for parts in inside)
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """Return the name of the only top-level folder; an empty text if there are several, or files beside it."""
+    """Return the name of the only top-level folder, or an empty text if there are other folders or files next to it."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
 
 
 class _Walk:
-    """The result of listing all files below a folder without following links, and the paths that cannot be read."""
+    """Lists all files below a folder without following links, and also the paths that cannot be read."""
 
     def __init__(self, folder: Path, is_skipped: Callable[[Path], bool]) -> None:
         self._folder = folder

@@ -72,7 +72,7 @@ def main() -> int:
 
 
 class Grader:
-    """Grades submissions in a worker process, each in sandboxes of its own."""
+    """Grades submissions in a worker process, and runs each submission in new sandboxes."""
 
     def __init__(self, setting: tasks.Setting) -> None:
         self.setting, self.out = setting, Path(setting.out)
@@ -113,7 +113,10 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded(), out_of_time)
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return, by exercise, the results in `before` that stay valid if only some exercises are graded again."""
+        """Return the results in `before` that stay valid if only some exercises are graded again.
+
+        The result is a dict from exercise name to result. `before` is the previous grading result of the submission.
+        """
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -124,9 +127,9 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> ExaminationResult | None:
-        """Execute and judge a submission, and write the results into `record`; results in `kept` are copied unchanged.
+        """Execute and judge a submission, and write the results into `record`; copy the results in `kept` unchanged.
 
-        Returns the examination's result, or None if the submission cannot be executed.
+        Returns the outcome of grading the notebook, or None if the submission cannot be executed.
         """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -187,16 +190,16 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start both processes that fork sandboxes if one of these exercises is a function; otherwise start none yet.
+        """If one of these exercises is a function, start both processes that fork sandboxes, otherwise neither.
 
-        The second process later runs the notebook again with another hash seed. It starts now, beside the first, to
-        save time.
+        The second process will run the notebook again with another hash seed. To save time, it starts together with the
+        first process.
         """
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
-        """Return the process with this number that forks sandboxes; each has its own seed for hashes of strings."""
+        """Return the process number `number` that forks sandboxes. Each process has its own seed for string hashes."""
         if number not in self._sandboxes:
             setting = self.setting
             # Drawn from the seed, so that a grade can be repeated.
@@ -217,7 +220,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """Return a record (grading result) for a submission that has all facts but no results yet."""
+    """Return a record (grading result) for a submission that has all facts about it but no results yet."""
     return Record(
         course=course.name,
         notebook=submission.notebook,
@@ -234,7 +237,10 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of labkit, Python and the packages on which a grade may depend, by name."""
+    """Return the versions of labkit, Python and other packages that may affect a grade.
+
+    The result is a dict from package name to version.
+    """
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"labkit": __version__, "python": platform.python_version(), **packages}
 

@@ -27,9 +27,10 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder for the sandboxes of worker `number`; return it with the visible folders and a user id.
+    """Create the root folder for the sandboxes of worker `number`, below the folder `work`.
 
-    `shown` and `masked` are the paths that the sandboxes can see and those hidden inside them.
+    Returns a `Place` with the root folder, the visible folders, and a user id for the worker. `shown` are the paths
+    that the sandboxes can see, and `masked` the paths inside them that stay hidden.
     """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
@@ -71,10 +72,10 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """Return the isolation level to use, and for each better level the reason why this machine does not offer it.
+    """Return a pair: the isolation level to use, and a dict from each better level to the reason why it is unavailable.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level, or if only
-    `plain` is left, which the user must allow with `trust`.
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level. Also raises it
+    if only `plain` is available and the user has not allowed `plain` with `trust`.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

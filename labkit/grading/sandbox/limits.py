@@ -27,8 +27,8 @@ _HEADROOM = 8
 class Watch:
     """A context manager that kills all descendants of process `pid` if together they exceed a limit.
 
-    It checks four times a second. Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None if
-    no limit was exceeded.
+    The limits are checked four times a second. Afterwards `breach` names the exceeded limit: `processes`, `memory`
+    (also for too many sockets), or None.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:
@@ -85,7 +85,7 @@ def _own(process: psutil.Process) -> int:
 
 
 def _most_sockets(limits: Limits) -> int:
-    """Return the largest number of sockets of a sandbox, so that their buffers take at most a quarter of its memory."""
+    """Return how many sockets a sandbox may open if the buffers are to take at most a quarter of its memory."""
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))

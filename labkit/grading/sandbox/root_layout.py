@@ -90,7 +90,7 @@ def _empty(folder: Path, module: str) -> None:
 def shown(lab: Path) -> tuple[str, ...]:
     """Return the paths that every sandbox may read: the system, Python, and the copy of labkit in `lab`.
 
-    A path inside another one is listed only if it must stay readable where the outer path is hidden.
+    A path inside another listed path appears only if it must stay readable even if the outer path is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])
@@ -101,7 +101,7 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _links_to_python() -> list[str]:
-    """Return every symbolic link between the path of the running Python and its executable file."""
+    """Return all symbolic links through which the path of the running Python leads to the executable file."""
     links, path = [], Path(sys.executable)
     while path.is_symlink():
         links.append(str(path))
@@ -110,15 +110,16 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return those of the paths that exist, both as given and with symbolic links resolved."""
+    """Return the paths in `names` that exist, each as given and with symbolic links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders inside `visible` that a sandbox must not see: `private` ones and other copies of labkit.
+    """Return the folders inside `visible` that a sandbox must not see: those in `private`, and other copies of labkit.
 
-    A whole checkout is hidden, because its history, built files and notes contain solutions.
+    If labkit runs from a checkout, the whole checkout is hidden, because its history, built files and notes contain
+    solutions.
     """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent

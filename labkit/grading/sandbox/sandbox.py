@@ -45,7 +45,7 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """Says how, and at which cell, a sandbox ended before the grader had all its answers."""
+    """Describes how, and at which cell, a sandbox ended before the grader had received all answers."""
 
     how: str
     """One of `timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` and `failed`."""
@@ -57,8 +57,8 @@ class RunEnd(NamedTuple):
 class Sandbox:
     """The fork server: a process that forks sandboxes, one at a time, until `close`.
 
-    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). The process starts in the background; only the
-    first run waits for it, and raises `GradingError` if it does not start.
+    `salt` is the seed for hashes of strings (PYTHONHASHSEED) in every sandbox. The process starts in the background.
+    Only the first run waits for the start, and raises `GradingError` if it fails.
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:
@@ -77,10 +77,10 @@ class Sandbox:
         self._is_ready = False
 
     def wait_until_ready(self) -> None:
-        """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
+        """Wait until the process can fork sandboxes. Raises `GradingError` if the process does not start.
 
-        A caller that limits a submission's time calls this method first, because the start must not count as the
-        submission's time.
+        A caller that limits a submission's time calls this method first, so that the start does not count as part of
+        the time.
         """
         if self._is_ready:
             return
@@ -98,9 +98,9 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox, for a `with` block; all processes of the sandbox end with the block.
+        """Execute a notebook in a new sandbox during a `with` block; the end of the block ends the sandbox's processes.
 
-        `names` are the Python names of the learner's answers, and the yielded run has a connection to each in
+        `names` are the Python names of the learner's answers. The yielded run has a connection to each answer in
         `answers`. `deadline` is in seconds of `time.monotonic`.
         """
         self.wait_until_ready()
@@ -125,7 +125,7 @@ class Sandbox:
                 shutil.rmtree(home, ignore_errors=True)
 
     def _end_run(self) -> None:
-        """End the processes of the sandbox that are left, and wait until all have ended."""
+        """End the remaining processes of the sandbox, and wait until all have ended."""
         with suppress(FrameError):
             send(self._control, b"{}")
         try:
@@ -137,7 +137,7 @@ class Sandbox:
             ) from None
 
     def close(self) -> None:
-        """End the process that forks sandboxes, and its sandbox if there is one."""
+        """End the process that forks sandboxes, together with a sandbox that is still running."""
         self._control.close()
         if not self._is_ready:  # so there is no sandbox, and nothing to wait for
             self._server.kill()
@@ -166,7 +166,7 @@ class Run:
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
-        """Wait until cell number `last` starts, then return None; return a `RunEnd` if the sandbox ends before."""
+        """Wait until cell number `last` starts, then return None; return a `RunEnd` if the sandbox ends earlier."""
         while self.cell < last:
             message = self._receive(self._deadline)
             if isinstance(message, RunEnd):

@@ -23,7 +23,8 @@ _NAME = "learner"
 def separate(job: Job) -> None:
     """Move this process into its own Linux namespaces (network, processes, mounts), except at the level `PLAIN`.
 
-    The next process that it forks becomes the first process of the new process namespace. Raises `OSError`.
+    This process itself stays outside the new process namespace; the next process that it forks is the first inside.
+    Raises `OSError`.
     """
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
@@ -56,7 +57,7 @@ def confine(job: Job) -> None:
 
 
 def _own_users(user: int, group: int) -> None:
-    """Enter a user namespace that has only this user and this group, with unchanged ids."""
+    """Enter a user namespace in which only `user` and `group` exist. Both keep their ids."""
     linux.unshare(linux.NEWUSER)
     linux.hide_memory(hidden=False)  # otherwise root owns these files, and this process cannot open them
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -79,9 +80,9 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Mount a file system in memory with a few readable folders of the machine, and make it this process's root.
+    """Mount a file system in memory, with a few readable folders of the machine in it, and make it the root folder.
 
-    `user` is the user id in the sandbox's `/etc/passwd`.
+    `place` names the folders, and `user` is the user id in the sandbox's `/etc/passwd`.
     """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
@@ -113,10 +114,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return the paths to mount in a sandbox, outer folders first, each with True if readable or False if empty.
+    """Return a dict from each path to mount in a sandbox to True (readable) or False (an empty folder instead).
 
-    A path in `shown` is readable. A path in `masked`, even if `shown` has it as well, is replaced by an empty folder.
-    Paths may lie inside each other; a path is left out if its enclosing folder already has the same effect.
+    Outer folders come first. Paths in `shown` are readable; paths in `masked` are empty, even if `shown` has them too.
+    Paths may lie inside each other. A path is left out if its enclosing folder already has the same effect.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}

@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Import in advance the packages that kernels and learners' cells need, so that forked processes have them."""
+    """Import packages that kernels and learners' cells need, so that forked processes do not have to import them."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
     # Imported by name, because the grader may not import the lab, and only warms it up here.
@@ -98,10 +98,10 @@ def _import_ahead() -> None:
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
-    """Wait until the sandbox `pid` and all its processes have ended; return its exit code.
+    """Wait until the sandbox `pid` and all its processes have ended; return the sandbox's exit code.
 
-    The next message on `control` is the grader's request to end the sandbox, which this function then does. It waits
-    for that message even if the sandbox ends by itself, so that nobody takes the message for another request.
+    If the grader asks for the end with a message on `control`, kill the sandbox. If the sandbox ends by itself, still
+    read the grader's message, so that it is not taken for the next request.
     """
     is_ending = False
     with _ends_of([pid]) as ends:
@@ -125,7 +125,7 @@ def _until_ended(pid: int, control: socket.socket) -> int:
 
 @contextmanager
 def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
-    """Yield a file descriptor for each process, which becomes readable when the process ends.
+    """Yield a list with a file descriptor for each process. The descriptor becomes readable when the process ends.
 
     Yields an empty list if the system does not support such descriptors (pidfd_open).
     """
@@ -146,7 +146,7 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reap all remaining processes of a sandbox, after killing those that still run."""
+    """Kill the remaining processes of a sandbox, and reap them."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -169,7 +169,7 @@ def _end_children() -> None:
 
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
-    """Run in a forked process: enter new namespaces, fork `_inside`, and wait until it ends."""
+    """Run as the forked process of a sandbox: enter new namespaces, fork `_inside`, and wait until `_inside` ends."""
     from labkit.grading.sandbox.inside import confine, running
 
     try:

@@ -12,7 +12,7 @@ _MOST_READ = 1 << 16
 
 
 class FrameError(Exception):
-    """Raised if the connection is closed, or if a message is too long or late; the text says which."""
+    """Raised if the connection is closed, or if a message is too long or late; the error message names the cause."""
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:

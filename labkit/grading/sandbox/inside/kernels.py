@@ -27,10 +27,10 @@ _OPTIONS = ["--HistoryManager.hist_file=:memory:"]
 
 
 def prepare() -> None:
-    """Create the Jupyter kernel's application and parse its options, before any kernel is forked.
+    """Create the Jupyter kernel's application and parse its options once, before any kernel process is forked.
 
-    Each kernel would otherwise repeat this. The work is small, but it writes to objects all over the memory, and in a
-    forked process the first write to a page copies the page.
+    Otherwise each kernel would repeat this. It takes little time, but it writes to objects all over the memory, and a
+    forked process must copy each page of memory that it writes to.
     """
     app: Any = IPKernelApp.instance()
     app.parse_command_line([_FILE, "", *_OPTIONS])
@@ -39,7 +39,10 @@ def prepare() -> None:
 
 
 class _NoModules:
-    """The module `sys` with an empty list of modules, so that ipykernel does not list their files for a debugger."""
+    """A replacement for the module `sys` whose list of modules is empty, so that ipykernel has no modules to inspect.
+
+    Otherwise ipykernel would list the files of all modules for a debugger.
+    """
 
     modules: Mapping[str, object] = {}
 
@@ -48,7 +51,10 @@ class _NoModules:
 
 
 class Waiting:
-    """A forked process that becomes a Jupyter kernel when it receives its arguments; it has the methods of `Popen`."""
+    """A forked process that becomes a Jupyter kernel when it receives its arguments.
+
+    The class has the methods of `Popen`, because Jupyter expects them.
+    """
 
     stdin = stdout = stderr = None
 
@@ -70,7 +76,7 @@ class Waiting:
     def start(self, arguments: list[str]) -> None:
         """Send the kernel its command-line arguments, and wait until the kernel listens for connections or dies.
 
-        A client that connects too early would lose 0.1 to 0.2 s until its next attempt.
+        Without this wait a client could connect too early, and would then lose 0.1 to 0.2 s until its next attempt.
         """
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
@@ -78,7 +84,7 @@ class Waiting:
         os.close(self._listens)
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while the process runs."""
+        """Return the process's exit code, or None while the process runs."""
         if self.returncode is None:
             with suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -128,7 +134,10 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
-    """Give the application its command-line arguments, which it parses only if `prepare` has not parsed the same."""
+    """Give the application `app` its command-line arguments.
+
+    The application parses them only if `prepare` has not already parsed the same options.
+    """
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
         app.cli_config.IPKernelApp.connection_file = arguments[1]
@@ -142,7 +151,7 @@ def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
 def _kept_streams() -> Callable[[object], None]:
     """Return a function that restores stdout and stderr if a cell replaced them by objects that cannot flush.
 
-    The kernel flushes both after every cell, and would otherwise never reply.
+    The kernel flushes both streams after every cell. If that failed, the kernel would never reply.
     """
     usual = {name: getattr(sys, name) for name in ("stdout", "stderr")}
 
@@ -157,9 +166,9 @@ def _kept_streams() -> Callable[[object], None]:
 
 
 class _Client(AsyncKernelClient):
-    """Jupyter's kernel client, but it does not wait 0.2 s for further output of a new kernel.
+    """A variant of Jupyter's kernel client that does not wait 0.2 s for further output of a new kernel.
 
-    Papermill ignores all output that belongs to none of its cells, so nothing is lost.
+    Nothing is lost, because Papermill ignores output that belongs to none of its cells.
     """
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in Jupyter

@@ -25,7 +25,10 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces of the kinds in `flags`; only children enter a new process namespace."""
+    """Move this process into new namespaces of the kinds in `flags`.
+
+    A new process namespace is an exception: only later children of this process enter it.
+    """
     _call("unshare", ctypes.c_int(flags))
 
 
@@ -52,12 +55,12 @@ def _control(option: int, value: int) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Ask Linux to send this process a signal when its parent dies. A change of the user id cancels the request."""
+    """Ask Linux to send this process the given signal when its parent dies. A change of the user id undoes this."""
     _control(_SET_PDEATHSIG, signal)
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of descendants whose own parent has died."""
+    """Make this process the new parent of any descendant whose own parent dies."""
     _control(_SET_SUBREAPER, 1)
 
 
@@ -75,7 +78,7 @@ def filter_calls(program: object) -> None:
 
 
 def drop_privileges() -> None:
-    """Give up every capability (special right), including those that a program started later could regain."""
+    """Give up every capability (special right), including rights that a program started later could regain."""
     for capability in range(_CAPABILITIES):
         try:
             _control(_CAPBSET_DROP, capability)

@@ -19,9 +19,9 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, job: str) -> int:
-    """Build the sandbox that `job` (JSON) describes, in a child process that sends `works` or an error message.
+    """In a child process, build the sandbox that `job` (JSON) describes, and send back `works` or an error message.
 
-    `number` is the file descriptor of the socket for that result.
+    `number` is the file descriptor of the socket that receives the result.
     """
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace

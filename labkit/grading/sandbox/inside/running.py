@@ -26,7 +26,7 @@ MOST_NOTEBOOK = 32 * 1024**2
 
 
 class Telling:
-    """Reports the progress of a notebook's execution to the grader, over a socket."""
+    """Reports the progress of a notebook's execution to the grader over a socket."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -40,7 +40,7 @@ class Telling:
     def starts(self, cell: object, cell_index: int) -> None:
         """Report to the grader that a cell starts.
 
-        The last cell is the grader's own; before it starts, this method stores the executed notebook in `executed`.
+        Before the last cell, which the grader added, also store the executed notebook in `executed`.
         """
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
@@ -56,7 +56,7 @@ class Telling:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """Send the last message, which says how the execution ended, and end this process."""
+        """Send the grader the last message, which says how the execution ended, and end this process."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
@@ -118,12 +118,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Return whether a kernel's message only repeats the source of a cell, so that it does not count as output."""
+    """Return whether a kernel's message only repeats a cell's source. Such a message does not count as output."""
     return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
-    """Return roughly how many characters a kernel's message shows."""
+    """Return roughly how many characters the content of a kernel's message displays."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):

@@ -46,7 +46,7 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Make dangerous system calls and sockets of unusual families fail in this process and its later children.
+    """Make dangerous system calls, and sockets of unusual families, fail in this process and its later children.
 
     Raises `OSError`. On an unknown processor the function does nothing.
     """
@@ -70,7 +70,7 @@ def forbid() -> None:
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
     """Return seccomp instructions that refuse to create a socket of any family not in `_FAMILIES`.
 
-    `calls` are the numbers of the two system calls that create sockets; all other calls skip these instructions.
+    `calls` are the numbers of the two system calls that create sockets. The instructions do not affect other calls.
     """
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]

@@ -41,7 +41,7 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the present value of the learner's variable `name`, about which `serve` will answer questions."""
+    """Store the present value of the learner's variable `name`, so that `serve` can answer questions about it."""
     _kept[name] = _names().get(name, _MISSING)
 
 
@@ -72,7 +72,10 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Wait until the grader has closed the connection, or the process that answers has ended."""
+    """Wait until the grader has closed the connection, or until the process that answers has ended.
+
+    `dead` is a file descriptor that becomes readable when this process ends.
+    """
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
