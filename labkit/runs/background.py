@@ -51,7 +51,10 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state of each stage of a run with one crash, updated from the run's events, which the caller passes."""
+    """The state (`Mark`) of each stage of a run with one crash.
+
+    The caller passes each event of the run to `note`, which updates the states.
+    """
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -61,7 +64,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the states of the run's stages (plan, kill, restart and so on) after an event of the run."""
+        """Update the states of the run's stages, such as plan, kill and restart, after an event of the run."""
         match event:
             case Parked():
                 self._parked()
@@ -74,8 +77,9 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Mark the stage `planned` as done if Spark has written the batch's file `offsets/N` into the checkpoint.
-        Returns whether this call changed the stage's state.
+        """Mark the stage `planned` as done if Spark has planned the crash's batch; return whether this call did so.
+
+        Spark has planned batch N if the checkpoint contains the file `offsets/N`.
         """
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
@@ -145,9 +149,9 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Request that the run stops; do nothing if it has already ended.
+        """Request that the run stops; do nothing if the run has already ended.
 
-        The thread then kills the run's drivers and deletes its folder, and `wait` raises `Cancelled`.
+        The run's thread then kills the drivers and deletes the run's folder, and `wait` raises `Cancelled`.
         """
         self._cancel.set()
 
@@ -159,8 +163,8 @@ class BackgroundRun:
     def wait(self, seconds: float | None = None) -> Outcome:
         """Wait until the run has ended, for at most `seconds` (None: without a limit), and return its outcome.
 
-        Raises the error with which the run failed, `Cancelled` if it was cancelled, or `TimeoutError` after
-        `seconds`.
+        Raises the error with which the run failed, `Cancelled` if somebody cancelled the run, or `TimeoutError` if the
+        run has not ended after `seconds`.
         """
         if not self._over.wait(seconds):
             raise TimeoutError(

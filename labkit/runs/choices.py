@@ -17,10 +17,10 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the fields of the crash panel, a notebook's form for one crash, each with the option that it sets.
+    """Return the fields of the crash panel, a notebook's form for one crash, as a dict from name to (field, option).
 
-    The keys are the fields' names, such as `sink` or `failpoint`. A field comes after all fields that restrict its
-    values; fields for free text come last. `of` is the class that declares the options.
+    The names are for example `sink` and `failpoint`, and the option is the one that the field sets. A field comes after
+    all fields that restrict its values; fields for free text come last. `of` is the class that declares the options.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -49,8 +49,8 @@ class Choice:
     def change(self, part: str, word: str) -> "Choice":
         """Return a copy with the value `word` in the field `part`.
 
-        Other fields whose values do not fit `word` get values that do. Raises `InvalidInput` for an unknown field or
-        value.
+        Every other field keeps its value if this fits `word`, and otherwise gets another one. Raises `InvalidInput` for
+        an unknown field or value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -82,10 +82,10 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return the values of all fields of the crash panel, given some of them by name, such as `sink="wal"`.
+    """Return a value for every field of the crash panel; `words` are the wanted values by field name, as `sink="wal"`.
 
-    All other fields get their default, or another value if the default does not fit. Raises `InvalidInput` for an
-    unknown field, or for a value that does not fit the sink.
+    A field without a wanted value gets its default, or another value if the default does not fit the fields before it.
+    Raises `InvalidInput` for an unknown field, or for a wanted value that does not fit the sink.
     """
     wanted = {name: str(word) for name, word in words.items() if word is not None}
     check_option_names(wanted, list(PARTS))
@@ -103,9 +103,10 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a value for each field of the panel: the wanted one, if it fits the values of the fields before it.
+    """Return a value for each field of the crash panel: the `wanted` value, if it fits the fields before this one.
 
-    Otherwise the field gets its default or, if that does not fit either, the first value that fits.
+    Otherwise the field gets its default or, if the default does not fit either, the first value that fits. `wanted`
+    maps names of fields to values.
     """
     scenario = Scenario()
     words, names = {}, {}

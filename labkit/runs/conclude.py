@@ -37,10 +37,11 @@ LEADS = {
 
 
 def conclude(run: Run) -> Outcome:
-    """Let the judge compare the rows that readers could see with the expected output, and return all results.
+    """Judge a run that has ended, write the results into the run's folder, and return the results.
 
-    The run must have ended. Writes the results into the run's folder, and deletes the run's rows and its input topic
-    from PostgreSQL or Kafka, unless `run.keep_store` is set. Raises the error with which the run failed.
+    The judge compares all rows that readers could see with the expected output. Afterwards the run's rows and its input
+    topic are deleted from PostgreSQL or Kafka, unless `run.keep_store` is set. If the run failed, this function raises
+    the error of the run.
     """
     if run.error is not None:
         raise run.error
@@ -71,9 +72,9 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Judge all rows that the store showed to readers, save them as the run's history, and return all results.
+    """Judge all rows that the store showed to readers, write them to the run's history file, and return all results.
 
-    `files` are the names of the checkpoint's files at the end of the run.
+    `files` are the names of the checkpoint's files at the end of the run, which become a part of the results.
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
@@ -116,8 +117,9 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Delete the run's rows and its input topic from PostgreSQL or Kafka, unless `run.keep_store` is set. The
-    history file in the run's folder remains.
+    """Delete the run's rows from a `store` in PostgreSQL or Kafka, and the run's input topic from Kafka.
+
+    If `run.keep_store` is set, nothing is deleted. The history file in the run's folder always remains.
     """
     if run.keep_store:
         return
@@ -128,10 +130,11 @@ def release(run: Run, store: Store) -> None:
 
 
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
-    """Return the batches that Spark planned, as ranges of input line numbers; empty if they cannot be determined.
+    """Return the batches that Spark planned, each with its range of expected rows; empty if the ranges are unknown.
 
-    The result is empty for a socket or Kafka, because their offsets are no line numbers, and after a deletion of the
-    checkpoint, because then two batches contain the same lines.
+    They are unknown for the jobs `socket` and `kafka`, because offsets of these sources are no line numbers. They are
+    also unknown if the scenario deletes the checkpoint, because batches before and after the deletion then contain the
+    same lines.
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

@@ -70,11 +70,13 @@ def conduct(
 ) -> None:
     """Execute all runs, each with all its crashes and restarts; store the error of a failed run in `Run.error`.
 
-    `scratch` is a folder for temporary files, which this function deletes at its end. It calls `tell` with every event,
-    and `heartbeat` every `HEARTBEAT` seconds; an exception of `heartbeat` ends all drivers and is raised here. A run
-    fails if its driver reports nothing for `patience` seconds. If the environment variable LABKIT_TURNS is set, runs of
-    several processes on this machine wait for each other. Raises `ServiceUnavailable` if there is too little memory for
-    the standby drivers that `setup` requests, and `InvalidInput` for standby drivers on a cluster.
+    The function calls `tell` with every event, and `heartbeat` every `HEARTBEAT` seconds; an exception that `heartbeat`
+    raises ends all drivers and is passed on. `scratch` is a folder for temporary files, which is deleted at the end. A
+    run fails if its driver reports nothing for `patience` seconds. If the environment variable LABKIT_TURNS is set,
+    runs of several processes on this machine wait for each other.
+
+    Raises `ServiceUnavailable` if there is too little memory for the standby drivers that `setup` requests, and
+    `InvalidInput` for standby drivers on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -120,7 +122,7 @@ def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int]
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
     """Return the number of drivers to run at the same time.
 
-    On a cluster it is 1, because the first driver takes all cores, and a second driver would wait for them.
+    On a cluster the number is 1, because the first driver takes all cores, and a second driver would wait for them.
     """
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
@@ -162,10 +164,10 @@ def _run_all(
 
 
 def _runs_of_next_driver(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Yield those of the `ready` runs that the next driver executes together, beginning with those that must recover.
+    """Choose from the runs `ready` the ones that the next driver executes together, and yield them.
 
-    All have the same cluster and Spark settings. At most `most` of them have a planned crash ahead, because each query
-    that waits to be killed keeps its memory.
+    Runs that must recover come first. All chosen runs need the same cluster and the same Spark settings. At most `most`
+    of them have a planned crash ahead, because a query at its failpoint keeps its memory until the driver is killed.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -184,7 +186,8 @@ def _runs_of_next_driver(ready: Sequence[Run], most: int) -> Iterator[Run]:
 def _runs_alone(run: Run) -> bool:
     """Return whether a run needs a driver of its own: if it is on a cluster, and its next crash is inside a task.
 
-    That task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
+    The crashing task keeps its core while it waits to be killed, and every other task of its batch needs a core at the
+    same time. Other runs in the same driver would take these cores.
     """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
@@ -208,9 +211,10 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a driver that executes these runs.
+    """Return the Spark master URL for a driver that executes the runs `load`: their cluster, or a local master.
 
-    A local master gets a thread for every task that may have to wait at a failpoint at the same time.
+    A local master gets a thread for every task that may have to wait at a failpoint at the same time; for the job
+    `totals` it gets a thread for every core.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
@@ -222,7 +226,10 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """Starts and ends the Spark drivers of several runs, and their standby drivers, which have started in advance."""
+    """Starts and ends the Spark drivers of several runs.
+
+    Some are standby drivers: these start before a crash, and continue the run after it.
+    """
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -250,7 +257,10 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute these runs in one driver; return when it has ended and the proof of each run's crash is checked."""
+        """Execute the runs `load` in one driver.
+
+        Returns when the driver has ended and the proof of each run's crash has been checked.
+        """
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -299,7 +309,7 @@ class DriverPool:
     def close(self) -> None:
         """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers.
 
-        The warm drivers are those that the notebook had started before the runs began.
+        A warm driver is one that a notebook had started before the run began.
         """
         for warm in self._warm:
             warm.remove()
@@ -308,7 +318,7 @@ class DriverPool:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """Start one standby driver per planned crash, one after the other; wait for each until it is ready."""
+        """If the setup requests standby drivers, start one for each planned crash; wait for each until it is ready."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

@@ -25,8 +25,8 @@ def words(line: str) -> list[str]:
 class Count(ABC):
     """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
 
-    The judge compares a row in the store with the expected row of the same offset, which in most jobs is the position
-    of the input record from which the row was computed.
+    The judge compares each row in the store with the expected row that has the same offset. In most jobs the offset of
+    a row is the position of its input record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,21 +41,23 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return, by offset, all correct values of each row that has more than one correct value.
+        """Return a dict from offset to correct values, for the expected rows that have more than one correct value.
 
-        Only a job that looks values up in a table that changes has such rows; for other jobs the result is empty.
+        Only a job that looks values up in a changing table has such rows; for other jobs the dict is empty.
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with the offset of the expected row with which the judge compares it.
+        """Yield the rows of a store, each with the offset of the expected row with which the judge must compare it.
 
-        In most jobs the rows already have this offset, so the function changes nothing.
+        In most jobs the rows in the store already have this offset, so they are yielded unchanged.
         """
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Convert the batches that Spark planned, which are ranges of input lines, to ranges of expected rows."""
+        """Return the batches that Spark planned as ranges of expected rows; in `planned` they are ranges of input
+        lines.
+        """
         return planned
 
 
@@ -95,9 +97,10 @@ class Prices(RunningCounts):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return the correct values of each order, by offset: the item's original price, and its price after each edit.
+        """Return a dict from an order's offset to its correct prices: the original one, and the one after each edit.
 
-        All of them are correct, because a run without a crash may look the price up before or after an edit.
+        All of these prices are correct, because a run without a crash may look up the price before or after an edit.
+        The dict is empty if the price list was never edited.
         """
         if not self._edits:
             return {}
@@ -107,9 +110,9 @@ class Prices(RunningCounts):
 class Totals(Count):
     """The expected output of the job `totals`: for every distinct word of each batch, the word's count so far.
 
-    Spark writes each row with the number of the batch's last line that contains the word. Two words may share that
-    line, so the judge identifies rows by a serial number instead: rows are numbered batch after batch, and in each
-    batch in alphabetical order.
+    As offset, Spark writes the number of the batch's last line that contains the word. Two words may share that line,
+    so the judge identifies rows by a serial number instead. Serial numbers count the rows batch after batch, and within
+    a batch in the alphabetical order of words.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -134,10 +137,10 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with the serial number of its expected row in place of its line number.
+        """Yield the rows of a store, each with the serial number of its expected row as offset, not a line number.
 
-        The expected row has the same line number and the same word. If there is none, the row gets a number above all
-        serial numbers.
+        The row in the store and its expected row have the same line number and the same word. If there is no expected
+        row, the offset becomes a number above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

@@ -34,10 +34,10 @@ def crash(
 ) -> Outcome:
     """Run the word count on real Spark, kill its driver at each failpoint of `at`, and judge what readers could see.
 
-    `at` is `POINT` or `POINT@BATCH`, or a list of them: the first driver is killed at the first failpoint, the driver
-    that replaces it at the second one. Without `at` nothing is killed. `folder` is a new folder for the results. With
-    `standby`, the drivers that replace a killed one start before the run, which makes the recovery faster. The other
-    options are those of `labkit run`.
+    `at` is `POINT` or `POINT@BATCH`, or a list of them. The first driver is killed at the first failpoint, and the
+    driver that continues after this crash is killed at the second one. Without `at` nothing is killed. `folder` is a
+    new folder for the results. With `standby`, the drivers that continue after a crash start before the run, which
+    makes the recovery faster. The other options are those of `labkit run`.
 
     A run with one crash takes about 20 seconds. `tell` is called with every event of the run; by default a notebook
     shows one changing line, and a terminal prints lines. Raises a `LabError` if the options do not fit each other or
@@ -52,9 +52,10 @@ def crash(
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
-    """Execute several runs in shared Spark drivers, which is faster than one by one; return their outcomes by name.
+    """Execute several runs in shared Spark drivers, faster than one by one, and return a dict from name to outcome.
 
-    `cases` maps a name of your choice to the arguments of `crash`. Raises the error of the first run that failed.
+    `cases` maps a name of your choice to the arguments of `crash` for this run. `folder` is a new folder for the
+    results, and `tell` is called with every event. Raises the error of the first run that failed.
     """
     scenarios = [_planned(**case) for case in cases.values()]
     base = fresh_folder("several") if folder is None else folder.absolute()
@@ -79,16 +80,18 @@ def finish(
 ) -> Outcome:
     """Execute a prepared run with all its crashes, judge what readers could see, and return the outcome.
 
-    The run fails if a driver reports nothing for `patience` seconds. Raises the error with which the run failed, or
-    the exception that `heartbeat` raised; `heartbeat` is called several times a second.
+    The function calls `tell` with every event, and `heartbeat` several times a second. The run fails if a driver
+    reports nothing for `patience` seconds. `setup` says how the drivers are started. Raises the error with which the
+    run failed, or the exception that `heartbeat` raised.
     """
     conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return conclude(run)
 
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Execute prepared runs with all their crashes, judge them, and return for each its outcome or its error.
-    `scratch` is a folder for temporary files.
+    """Execute prepared runs with all their crashes, judge them, and return a list with each run's outcome or error.
+
+    `scratch` is a folder for temporary files, and `tell` is called with every event.
     """
     conduct(runs, scratch, tell)
     return [_concluded_or_error(run) for run in runs]

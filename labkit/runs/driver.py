@@ -53,7 +53,7 @@ Stop = Parked | Ended
 class Background:
     """A thread that executes one step of a query, such as its recovery, which may wait forever at a failpoint.
 
-    The main loop polls `done`, and then reads `error`.
+    The driver's main loop polls `done`. When it is true, `error` is the error of the step, or None.
     """
 
     def __init__(self, step: Callable[[], object]) -> None:
@@ -106,9 +106,9 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the query's next phase if the present one is over: recovery, execution, or the last commit.
+        """Start the query's next phase if the present phase is over: recovery, execution, or the last commit.
 
-        Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise None. Raises
+        If the query has stopped (at its failpoint or at its end), returns the event to report, otherwise None. Raises
         the query's error.
         """
         if self._group is not None:
@@ -255,10 +255,10 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Return how many task slots these queries need at once, and the names of the stores that they write to.
+    """Return (how many task slots these queries need at once, the names of the stores that they write to).
 
-    A task that waits at a failpoint keeps its slot, so each query with a failpoint inside a task needs slots of its
-    own; all other queries together need one.
+    A task that waits at a failpoint keeps its slot. So each query with a failpoint inside a task needs a slot for each
+    of its tasks, and all other queries together need one slot.
     """
     in_task = [
         scenario.tasks(task.driver)
@@ -270,9 +270,10 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Act as a standby driver: run trial queries to warm up, wait for queries from the supervisor, and return these.
+    """Run trial queries of the job `job` to warm up, then wait for queries from the supervisor, and return them.
 
-    The supervisor sends them when the driver that ran them before has been killed.
+    A standby driver calls this function. It gets its queries when the driver that was running them has been killed.
+    `scratch` is the folder for the files of the trial queries.
     """
     from labkit.spark.fast.warm import warm_up
 
@@ -297,7 +298,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 
 
 def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
-    """Begin to execute a query and add it to `active`; if that fails, report the error instead of raising it."""
+    """Begin to execute a query and add it to `active`; if that fails, report the error to the supervisor."""
     name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))

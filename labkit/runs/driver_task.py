@@ -21,7 +21,7 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """The message that makes a driver process execute one query, from the beginning or after a driver's crash."""
+    """The message that makes a driver process execute one query, from its beginning or after the crash of a driver."""
 
     name: str
     folder: str

@@ -51,7 +51,10 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in `load`, the driver's runs."""
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in the driver's runs (`load`).
+
+    Each event is then passed on to `tell`.
+    """
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -66,7 +69,9 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Note an event in the run that it is about, or in all runs of the driver; then pass the event to `tell`."""
+        """Note an event in the run of its query, or in all runs if it concerns the whole driver; then pass it to
+        `tell`.
+        """
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -101,7 +106,7 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """Mark every run of this driver as failed with this error, unless it already has one."""
+        """Mark every run of this driver as failed with this error; a run that failed before keeps its own error."""
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
@@ -114,10 +119,10 @@ class DriverEvents:
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """Check for each run of this driver that it crashed as planned, and note the crash or the error in the run.
+        """Check for each run of this driver that it crashed as planned, and note the crash or an error in the run.
 
-        Call it after all processes of the driver have ended. A run gets an error if its crash is not proven, or if
-        it ended without reaching its failpoint.
+        Call this method after all processes of the driver have ended. A run gets an error if its crash is not proven,
+        or if it ended without reaching its failpoint.
         """
         for run in self._runs.values():
             try:
@@ -164,9 +169,9 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Note in the run's `seconds` how long the last crash delayed the output.
+    """Note in `run.seconds` how long the last crash delayed the output.
 
-    That is the time from the SIGKILL until Spark next wrote a file `commits/N`.
+    The delay is the time from the SIGKILL until Spark next wrote a file `commits/N`.
     """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
@@ -181,9 +186,10 @@ def note_committed(run: Run) -> None:
 def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     """Check the proof that the driver was killed at its failpoint, and add the crash to `run.crashes`.
 
-    Then inject the scenario's additional fault, count the visible rows, and, if the scenario asks for the deletion
-    of the checkpoint, rename the checkpoint's folder. `before` says which batches were planned and finished when the
-    driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
+    Then inject the scenario's additional fault and count the visible rows. If the scenario deletes the checkpoint,
+    rename the checkpoint's folder. `ending` is the supervisor's report of the driver's death, and `before` contains the
+    batches that were planned and finished when the driver started. Raises `JobFailed` if any part of the proof is
+    missing or wrong.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
@@ -214,7 +220,7 @@ def _note_visible(run: Run) -> None:
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Note when each hidden row of the store was pre-committed; times noted at an earlier crash are kept."""
+    """Note in `run.ready` when each hidden row of the store was pre-committed; a time from an earlier crash is kept."""
     spans = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
@@ -222,7 +228,8 @@ def note_waiting(run: Run, store: Store) -> None:
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
 
-    The driver survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
+    `killed` is the supervisor's report of the kill, which the driver survives. Raises `JobFailed` if the proof is
+    missing or wrong.
     """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The predicted verdict of one crash, with the reason in one sentence. Its lists name records by their offsets."""
+    """The predicted verdict of one crash, with the reason in one sentence. The lists contain offsets of records."""
 
     guarantee: str
     lost: list[int]
@@ -46,17 +46,17 @@ class Expected:
     reason: str
 
     def compared(self) -> dict[str, Any]:
-        """Return the fields that must be the same in the prediction, in the simulation and in the real run."""
+        """Return a dict of the fields in which the prediction, the simulation and the real run must agree."""
         return compared(vars(self))
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a verdict (given as JSON) that are compared with the prediction."""
+    """Return a dict of those fields of a verdict (given as JSON) that are compared with the prediction."""
     return {name: verdict[name] for name in COMPARED}
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Return the predicted verdict of every crash in `expected.toml`, in the order of that file."""
+    """Return a dict from crash to predicted verdict, with every crash in `expected.toml`, in the order of that file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 

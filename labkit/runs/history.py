@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a visible row, or, if `reading` is set, a note that a reader looked then."""
+    """One line of a run's history file: a visible row or, if `reading` is set, the moment at which a reader looked."""
 
     reading: str | None = None
     offset: int = 0
@@ -54,9 +54,9 @@ class Recording:
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
         """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
-        A `Reading` marks a moment at which a reader looked; the rows before it are those that the reader saw. The last
-        `Reading` is named `end`. `numbered` is a function that gives each row the offset of the expected row that it
-        matches.
+        A `Reading` marks a moment at which a reader looked: the reader saw all rows before it. The last `Reading` is
+        named `end`. `numbered` is the job's function (`Count.numbered`) that gives each row the offset of its expected
+        row.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)

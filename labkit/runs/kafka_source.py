@@ -66,7 +66,7 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def drop_source(scenario: Scenario, folder: RunFolder) -> None:
-    """Delete the input topic of the run and its consumer group if they exist."""
+    """If the scenario reads Kafka, delete the input topic of the run and its consumer group."""
     if scenario.job is Job.KAFKA:
         with opened(folder) as topic:
             topic.destroy()
@@ -75,8 +75,9 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """After a crash, add a partition to the input topic, or commit wrong offsets to its consumer group.
 
-    The scenario says which of the two; `crashes` is the number of crashes so far. Returns, as proof of the change, the
-    offsets afterwards: the ends of the topic's partitions, or the group's offsets.
+    `scenario.between` selects one of these two faults. The wrong offsets are the ends of the partitions if `crashes`,
+    the number of crashes so far, is odd, and 0 if it is even. As proof, returns the offsets after the change: `{"ends":
+    ...}` for the partitions, or `{"group": ...}` for the group.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -90,10 +91,10 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
 
 
 def progress(folder: RunFolder) -> dict[str, Any]:
-    """Return four positions in the run's topic by name, each as `{partition: offset}`.
+    """Return a dict with four positions in the run's topic, each as `{partition: offset}`.
 
-    `planned` and `finished` are the ends of the last planned and the last finished batch in Spark's checkpoint,
-    `group` is what the consumer group has committed, and `ends` are the ends of the partitions.
+    `planned` and `finished` are the ends of the last planned and the last finished batch in Spark's checkpoint, `group`
+    is the position that the consumer group has committed, and `ends` are the ends of the partitions.
     """
     checkpoint = Checkpoint(folder.checkpoint)
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
@@ -107,7 +108,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`.
+    """Return a dict from partition to the offset at which this batch ends, read from the checkpoint's file `offsets/N`.
 
     The last line of that file is {"topic": {"partition": offset}}.
     """
@@ -118,10 +119,10 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """Return the options with which Spark's Kafka source reads the run's topic, at most `records` records in a batch.
+    """Return the options with which Spark's Kafka source reads the run's topic, at most `records` records per batch.
 
-    A batch that contains the end marker of a transaction has fewer records, because the limit (`maxOffsetsPerTrigger`)
-    counts offsets, and a marker has an offset of its own.
+    A batch may have fewer records: the limit (`maxOffsetsPerTrigger`) counts offsets, and the end marker of a
+    transaction also has an offset.
     """
     with opened(folder) as topic:
         return {
@@ -144,7 +145,7 @@ class GroupCommits:
         self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
-        """Commit the end of the last finished batch, unless this object has already committed it."""
+        """If a batch has finished since the last call, commit its end to the consumer group."""
         finished = self._checkpoint.decided()
         if finished is None or finished == self._committed:
             return

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder with all files of one run. Each property is the path of one file or subfolder."""
+    """The paths of all files and subfolders in the folder of one run (`path`)."""
 
     path: Path
 
@@ -31,7 +31,7 @@ class RunFolder:
 
     @property
     def evidence(self) -> Path:
-        """The JSON file with the evidence of every crash, such as killed processes and the checkpoint's files."""
+        """The JSON file with the evidence of every crash, for example the ids of the killed processes."""
         return self.path / "evidence.json"
 
     @property
@@ -62,8 +62,8 @@ class RunFolder:
     def store(self, kind: str) -> Path:
         """The location of the store of this kind: a database file for `sqlite`, a folder for `files`.
 
-        The rows of `postgres` and `kafka` are in a server. For `postgres` this path does not exist and only
-        identifies the store; for `kafka` it is a folder with notes, such as the topic's name.
+        `postgres` and `kafka` keep their rows in a server. For `postgres` the path does not exist, and its text
+        identifies the store in the server; for `kafka` it is a folder with notes, such as the topic's name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 

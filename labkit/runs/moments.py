@@ -31,8 +31,8 @@ MOST_WAITING = 10_000
 class Frame:
     """The times of kills, batches and starts in a run, in seconds since 1970.
 
-    For a store that does not record when a row became visible, `bound` computes from them the earliest and the latest
-    possible time.
+    If a store does not record when a row became visible, `bound` uses these times to compute the earliest and the
+    latest possible moment.
     """
 
     begun: float | None
@@ -47,10 +47,10 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when a row became complete and visible: the times `shown` that the store recorded, or bounds.
+        """Return when a row was complete in the store and when it became visible.
 
-        Where the store recorded no time, the result is the earliest and the latest possible one. `place` is the row's
-        position in the history, from 0.
+        The result has the times `shown` that the store recorded. Where the store recorded no time, the result has the
+        earliest and the latest possible one. `place` is the row's position in the history, from 0.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -76,12 +76,12 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write a file that says when each row became visible; return the completed explanation and the run's exposure.
+    """Write a file that says when each row became visible; return (explanation, exposure).
 
-    `explanation` names the first row that no run without a crash could have shown; this function adds when the row
-    became visible, in seconds since the run began. The exposure says for how long readers could have read wrong values.
-    `rows` are the visible rows with the times `shown` that the store recorded; the rows `hidden` were still hidden at
-    the end.
+    The argument `explanation` names the first row that no run without a crash could have shown. The returned
+    explanation also says how many seconds after the start of the run this row became visible. The exposure says for how
+    long readers could have read wrong values. `rows` are the visible rows, and `shown` has the times that the store
+    recorded for each. `hidden` are the rows that were still hidden at the end.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -98,7 +98,7 @@ def timed(
 def frame(run: Run, ended: float) -> Frame:
     """Collect the times of kills, batches and starts in a run that ended at `ended` (seconds since 1970).
 
-    Kills of an executor are left out, because no reader looked after them.
+    Kills of executors are left out, because no reader looked right after such a kill.
     """
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
@@ -120,10 +120,10 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return the time of the pre-commit, by offset, for each row that is pre-committed but not yet visible.
+    """Return a dict from offset to the time of the pre-commit, for all rows that are pre-committed but still hidden.
 
-    `numbered` is a function that gives each row the offset of the expected row that it matches. Returns None if the
-    store does not record such times, or for more than `MOST_WAITING` rows.
+    Each offset is that of the expected row, which the job's function `numbered` (`Count.numbered`) finds. Returns None
+    if the store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -150,9 +150,9 @@ def exposed(
 ) -> Exposure:
     """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
 
-    `rows` are the visible rows with their times `shown`, `hidden` the rows that are still hidden at the end of the
-    run (`ended`). `ready` has the times of pre-commits by offset; if it is None, the result does not say how long
-    rows were hidden.
+    `rows` are the visible rows, and `shown` has the times of each. `hidden` are the rows that were still hidden when
+    the run ended, at `ended` (seconds since 1970). `ready` maps offsets to times of pre-commits; if it is None, the
+    result does not say how long rows were hidden.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -161,8 +161,10 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write a file of JSON lines that says when each row was complete and when it became visible, in order of the rows.
-    Consecutive rows with equal times share one line, whose field `row` is the position of the first of them, from 0.
+    """Write a file of JSON lines that says when each row was complete in the store and when it became visible.
+
+    `shown` has the times of the rows, in order. Consecutive rows with equal times share one line, whose field `row` is
+    the position of the first of them, from 0.
     """
     lines, before = [], None
     for place, each in enumerate(shown):

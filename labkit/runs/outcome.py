@@ -63,12 +63,13 @@ class Outcome:
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of each crash, by field name, such as failpoint, batch, signal and the checkpoint's files."""
+        """The evidence of each crash, in order: a dict with fields such as `point`, `batch`, `signal` and `files`."""
         return self.record.crashes
 
     @property
     def simulated(self) -> "Player":
         """A viewer (`Player`) that shows the same crash in the simulator step by step, beginning at the failpoint.
+
         Raises `InvalidInput` if the simulator does not model the run's options.
         """
         from labkit.runs.pages.simulated import at_failpoint
@@ -110,5 +111,5 @@ class Outcome:
         return card(self.record)._repr_mimebundle_()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run as `labkit run --json` prints it."""
+        """Return the run's results as the JSON object that `labkit run --json` prints."""
         return self.record.to_json()

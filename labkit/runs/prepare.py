@@ -30,8 +30,8 @@ from labkit.stores.contract import ServerBacked
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
     """Check input, Java and servers for a run, create the run's folder, and return the run without starting it.
 
-    `folder` is by default a new folder below `runs`. Raises `InvalidInput` for a bad input, or if the folder exists
-    or cannot be written, and `ServiceUnavailable` if Java or a server is missing.
+    `folder` is by default a new folder below `runs`. Raises `InvalidInput` for a bad input, or if the folder exists or
+    cannot be written. Raises `ServiceUnavailable` if Java or a server is missing.
     """
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
@@ -54,7 +54,7 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers with the run's store and input are usable for the run; change nothing.
+    """Check that the servers that hold the run's store and input are usable for this run; change nothing in them.
 
     Raises a `LabError`, such as `ServiceUnavailable`.
     """
@@ -87,10 +87,10 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the unfinished run in `folder`, whose process was stopped, so that its next driver can continue.
+    """Return the unfinished run in `folder`, ready for its next driver; its earlier `labkit` process was stopped.
 
-    Raises `InvalidInput` if the run is finished or damaged, or if its job is `socket`, which cannot send its input
-    again.
+    Raises `InvalidInput` if the run is finished or damaged. Also raises it for the job `socket`, because a socket
+    cannot send its lines again.
     """
     paths = RunFolder(folder.absolute())
     if paths.verdict.exists():

@@ -26,7 +26,7 @@ _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All results of a finished run: its options, its verdict, the evidence of its crashes, and durations.
+    """All results of a finished run: its options, its verdict, the evidence of its crashes, and its durations.
 
     The rows of a long run are not in memory; `rows` reads them from the history file in the run's folder.
     """
@@ -107,10 +107,11 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return the last value of every key as a JSON object in UTF-8, for a file next to the verdict.
+    """Return the last value of every key as a JSON object in UTF-8, for a file next to the verdict file.
 
-    Returns None for up to `MOST_KEYS` keys, because the verdict itself then contains the values. The keys are sorted
-    and there are no spaces, so that other programs can compute the same SHA-256 digest as the one in the verdict.
+    Returns None for up to `MOST_KEYS` keys, because the verdict file itself then contains the values. The keys are
+    sorted and there are no spaces, so that other programs can compute the same SHA-256 digest as the one in the
+    verdict.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

@@ -29,7 +29,7 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One run in progress: a Spark query with planned crashes, and their evidence so far.
+    """One run in progress: a Spark query with planned crashes, and the evidence of the crashes so far.
 
     `labkit.runs.conclude.conclude` turns it into a `RunRecord` with a verdict.
     """
@@ -92,12 +92,13 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Return whether the server for the socket source may send lines now, so that one batch gets all of them.
+        """Return whether the server for the socket source may send lines now, so that all of them are in one batch.
 
-        The first driver plans an empty batch, and gets its lines in the middle between two later plans. A later driver
-        first repeats the batch that the killed driver had planned. It gets its lines when that is done, or at the
-        latest just before its next plan: until lines arrive, the socket source of a new driver has an offset below 0,
-        so a new batch would end before its start, and Spark would stop with "Offsets committed out of order".
+        The first driver plans an empty batch, and gets its lines halfway between two later planning times. A later
+        driver first repeats the batch that the killed driver had planned. It gets its lines when the repeated batch is
+        finished, or at the latest just before it plans the next batch: until lines arrive, the socket source of a new
+        driver has an offset below 0, so a new batch would end before its start, and Spark would stop with "Offsets
+        committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -108,18 +109,18 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Return for each driver the input lines that its socket source will get, each line encoded as JSON.
+        """Return a list with an entry for each driver, in order: the lines of JSON that its socket source will get.
 
-        A driver that will be killed gets one batch, and the last driver gets the rest.
+        A driver that will be killed gets the lines of one batch, and the last driver gets all remaining lines.
         """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """After a crash, rename the checkpoint's folder if the scenario asks for its deletion.
+        """After a crash, rename the checkpoint's folder if the scenario deletes the checkpoint.
 
-        The next driver then finds no checkpoint. Does nothing if the folder was already renamed.
+        The next driver then finds no checkpoint. If the folder was already renamed, do nothing.
         """
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
@@ -128,7 +129,7 @@ class Run:
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
         """Write all evidence so far to the run's folder, so that another process can resume the run.
 
-        `end` describes the final state of the checkpoint, after the last driver has ended.
+        After the last driver has ended, `end` describes the final state of the checkpoint; before that it is None.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,
@@ -141,7 +142,10 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load earlier evidence from the run's folder, if any. Raises `InvalidInput` if the file is damaged."""
+        """Load the evidence that an earlier process wrote to the run's folder, if any.
+
+        Raises `InvalidInput` if the file is damaged.
+        """
         path = self.folder.evidence
         if not path.exists():
             return

@@ -26,8 +26,8 @@ _FILE = "planned_every"
 class Plans:
     """The times at which a driver's query with a socket source plans its micro-batches.
 
-    The times are the multiples of `every` seconds since 1970, as in Spark's ProcessingTimeExecutor. Lines that are sent
-    between two of these times are in one batch.
+    Like Spark's ProcessingTimeExecutor, the query plans at all multiples of `every` seconds since 1970. Lines that
+    arrive between two of these planning times are in one batch.
     """
 
     def __init__(self, every: int) -> None:
@@ -35,10 +35,10 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the trigger interval of this driver's query, and store it in the checkpoint for the sender of lines.
+        """Choose the trigger interval of this driver's query, and store it in the checkpoint.
 
-        The interval is at least three times the time that this process took to start Spark, because on a busy machine a
-        query takes longer to start as well.
+        The process that sends the lines reads the interval there. It is at least three times the seconds that this
+        process took to start Spark, because on a busy machine a query also takes longer to start.
         """
         import psutil
 
@@ -61,7 +61,7 @@ class Plans:
         return self._passed() < 0.2
 
     def is_between(self) -> bool:
-        """Return whether now is halfway between two planning times, so that lines sent now arrive in one batch."""
+        """Return whether it is about halfway between two planning times, so that lines sent now arrive in one batch."""
         return 0.4 < self._passed() < 0.6
 
     def is_near(self) -> bool:
@@ -76,8 +76,8 @@ class Plans:
 class SocketProgress:
     """Detects that a query has read all `lines` lines of its socket, because a socket source never ends by itself.
 
-    The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for them;
-    so a query that plans no new batch for 2.5 trigger intervals also counts as finished.
+    The lines have offsets from 0. If Spark had already committed all lines before a restart, it plans no new batch. So
+    a query that plans no new batch for 2.5 trigger intervals also counts as finished.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:
@@ -87,7 +87,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether the query has read all lines, according to Spark's latest progress report."""
+        """Return whether the query has read all lines, as far as Spark's latest progress report shows."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

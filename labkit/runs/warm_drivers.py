@@ -52,7 +52,7 @@ _LOOK = 1.0
 
 
 class WarmDriver:
-    """One Spark driver process that was started in advance and waits for queries, with its temporary folder."""
+    """One Spark driver process that was started in advance and waits for queries, and its temporary folder."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="labkit-warm-"))
@@ -152,9 +152,9 @@ class WarmDrivers:
         return len(self._drivers) == KEPT and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Remove a driver that can execute this run from the pool, and return it; None if there is none.
+        """Remove from the pool a driver that can execute this run, and return it; None if there is none.
 
-        The caller must end the driver. The method waits for a driver that is still starting, because a new one would
+        The caller must end the driver. If the driver is still starting, the method waits, because a new driver would
         take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:

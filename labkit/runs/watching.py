@@ -32,7 +32,7 @@ STEPS = 5
 class Watch:
     """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs.
 
-    For several runs the line shows only how many have ended.
+    For several runs the line shows only how many runs have ended.
     """
 
     line: Line
@@ -86,8 +86,9 @@ class Watch:
 
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return (number of completed steps, phrase to show) after an event; None if the event changes neither. `again`
-    means that a driver of this run has already been killed.
+    """Return (number of completed steps, phrase to show) after an event, or None if the line stays as it is.
+
+    `again` means that a driver of this run has already been killed.
     """
     stage: tuple[int, str] | None = None
     match event:
@@ -118,9 +119,10 @@ def watched(
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
     """Yield two functions that show a run's progress: one to call with each event, and one to call regularly, or None.
 
-    The first is `tell` if that is given. Otherwise it changes one line in a notebook that a user is looking at, and
-    ignores the events in a notebook that a program executes; in a terminal it is the function `elsewhere`. The second
-    function updates the seconds in the notebook's line; it is None if there is no such line.
+    The first function is `tell` if that is given, and `elsewhere` in a terminal. In a notebook that a user is looking
+    at, it changes one line of output; in a notebook that a program executes, it ignores the events. The second function
+    updates the seconds in the notebook's line; it is None if there is no such line. `crashes` and `runs` are the
+    numbers of planned crashes and of runs.
     """
     if tell is not None:
         yield tell, None

@@ -21,8 +21,8 @@ from labkit.host.processes.sessions import session_members
 class Identity:
     """The settings of a checkpoint's query that must be the same in every driver of the query.
 
-    `query` is the name under which the store knows the query. A new checkpoint needs a new name, because its batch
-    numbers begin at 0 again.
+    `query` is the query's name in the store. A new checkpoint needs a new name, because its batch numbers begin at 0
+    again.
     """
 
     query: str
@@ -34,7 +34,7 @@ class Identity:
 
 
 class Checkpoint:
-    """The checkpoint directory of one Spark query. Its subdirectory `labkit` contains the records of the lab's sink."""
+    """The checkpoint directory of one Spark query. Its subdirectory `labkit` contains the files of the lab's sink."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -123,8 +123,8 @@ def _numbers(folder: Path) -> list[int]:
 class DriverLock:
     """The lock on a checkpoint, which keeps two drivers from running its query at the same time.
 
-    Creating the object takes the lock; it ends with `release` or with the process. Raises `InvalidInput` if another
-    driver holds it, or if processes of a dead driver still run.
+    Creating the object takes the lock. It is held until `release` is called or the process ends. Raises `InvalidInput`
+    if another driver holds the lock, or if processes of a dead driver still run.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -181,7 +181,7 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1).
+    """Register this driver in the checkpoint; return (settings of the query, number of the driver, from 1).
 
     The caller must hold the checkpoint's `DriverLock`. Raises `InvalidInput` if the checkpoint was created with
     settings other than `wanted`, or not by the lab.

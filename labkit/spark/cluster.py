@@ -33,10 +33,11 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 def executors(
     master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the Spark properties that set up the executors of a cluster; none for a local master.
+    """Return the Spark properties that set up the executors of a cluster; an empty dict for a local master.
 
-    `more` are additional JVM options. The properties may contain a server's password, so never put them on a command
-    line, which other users can read.
+    The executors get `python_path` as PYTHONPATH, the additional JVM options `more`, and the variables of the lab from
+    `environment`. The properties may contain a server's password, so never put them on a command line, which other
+    users can read.
     """
     if is_local(master):
         return {}
@@ -66,8 +67,8 @@ def _unicode(sign: str) -> str:
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
     """Wait until the cluster can run `needed` tasks at the same time, then check that its hosts can use the stores.
 
-    Raises `ServiceUnavailable` if it has too few task slots, and `InvalidInput` if the cluster has several hosts,
-    but a store works on one host only.
+    Raises `ServiceUnavailable` if the cluster has too few task slots. Raises `InvalidInput` if the cluster has several
+    hosts, but one of the `stores` works on one host only.
     """
     # In this order, because only registered executors have known hosts.
     await_slots(spark, max(needed, 1))
@@ -78,7 +79,7 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 def await_slots(spark: "SparkSession", needed: int) -> None:
     """Wait until the cluster can run `needed` tasks at the same time.
 
-    Raises `ServiceUnavailable` if it has too few free task slots after `SLOT_SECONDS`.
+    Raises `ServiceUnavailable` if the cluster still has too few free task slots after `SLOT_SECONDS`.
     """
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
@@ -108,12 +109,12 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return the JVM's SparkContext object, because PySpark's own one has no methods about executors."""
+    """Return the JVM's SparkContext object, because PySpark's SparkContext has no methods about executors."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if the store is a file that one host only can use, but the run is on several (`places`)."""
+    """Raise `InvalidInput` if the run is on several hosts (`places`), but its store is a file for one host only."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
@@ -122,9 +123,9 @@ def check_store(store: str, places: set[str]) -> None:
 
 
 def check_speculation(supported: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
-    """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`supported` is False).
+    """Raise `InvalidInput` if spark.speculation is on, but the sink does not support it (`supported` is False).
 
-    `setting(name, default)` must return the value of a Spark property.
+    `setting` is a function from the name and the default value of a Spark property to its value.
     """
     if supported or (setting("spark.speculation", "false") or "false").lower() != "true":
         return

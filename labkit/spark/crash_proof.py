@@ -15,9 +15,9 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The ids of the process that reached a failpoint (the place of a planned crash), and of its Unix session.
+    """The ids of a process that reached a failpoint (the place of a planned crash), and of its Unix session.
 
-    The process wrote both ids to a file before the kill.
+    Before it was killed, the process wrote both ids to a file.
     """
 
     pid: int
@@ -28,8 +28,9 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     """Check that the driver was killed by SIGKILL at the failpoint `where`, and return the proof.
 
     `ending` is the supervisor's report of the driver's end, and `reached` identifies the process that waited at the
-    failpoint. With `in_executor`, that process need not be among the killed ones: it belongs to an executor, which has
-    a session of its own and ends by itself. Raises `JobFailed` if any part of the proof is missing.
+    failpoint. With `in_executor`, that process belongs to an executor. It then need not be among the killed ones,
+    because an executor has a session of its own and ends by itself. Raises `JobFailed` if any part of the proof is
+    missing.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
@@ -49,7 +50,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """Raise `JobFailed` if an executor on this host has survived the kill of the driver, because it may still write."""
+    """Raise `JobFailed` if an executor on this host outlived the killed driver, because it may still write."""
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
@@ -61,7 +62,8 @@ def _check_executors(where: object, proof: Proof) -> None:
 def check_dead(ending: Ending) -> None:
     """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left.
 
-    Only then may a standby driver continue the dead driver's queries.
+    `ending` is the supervisor's report of the driver's end. A standby driver may continue the queries only after this
+    check.
     """
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
@@ -73,7 +75,7 @@ def check_dead(ending: Ending) -> None:
 
 
 class BatchLogs(NamedTuple):
-    """The batches that Spark had planned (`offsets/N`) and finished (`commits/N`) at one moment, by number."""
+    """The numbers of the batches that Spark had planned (`offsets/N`) and finished (`commits/N`) at one moment."""
 
     offsets: tuple[int, ...]
     commits: tuple[int, ...]
@@ -89,8 +91,8 @@ def check_logs(
 ) -> None:
     """Raise `JobFailed` unless the batch's files `offsets/N` and `commits/N` are present or missing as `expected`.
 
-    `where` names the failpoint in the message. If only an executor was killed, the driver has gone on and may have
-    written files since; then pass the time of the kill (`killed_at`, seconds since 1970) to count these as missing.
+    `where` names the failpoint in the message. If only an executor was killed, the driver may have written files after
+    the kill. Then pass `killed_at`, the time of the kill in seconds since 1970, so that later files count as missing.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -114,8 +116,8 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
     """Raise `JobFailed` if the checkpoint's `offsets` or `commits` have other batches than `before`.
 
-    Call it for a driver that was killed during recovery, which changes neither; `before` are the batches at that
-    driver's start. `where` names the failpoint in the message.
+    Call it after a kill during recovery, because recovery changes neither of the two. `before` has the batches at the
+    start of the killed driver. `where` names the failpoint in the message.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

@@ -43,7 +43,7 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The message by which a guard, the process that will end a JVM, reports its start; `jvm` is the JVM's id."""
+    """The message with which a guard reports its start; `jvm` is the process id of the JVM that the guard will end."""
 
     jvm: int
 
@@ -55,9 +55,9 @@ class _Engine:
 
 
 def interactive_session() -> "SparkSession":
-    """Return the Spark session of this process; the first call starts its JVM.
+    """Return the Spark session of this process; the first call starts a JVM.
 
-    After `spark.stop()` the next call starts a new session in the same JVM. Raises `ServiceUnavailable` if there is no
+    After `spark.stop()`, the next call starts a new session in the same JVM. Raises `ServiceUnavailable` if there is no
     usable Java, or if the JVM has ended.
     """
     from pyspark import SparkContext
@@ -100,7 +100,10 @@ def _engine() -> _Engine:
 
 
 def main(folder: str, jvm: str) -> None:
-    """Guard a notebook's JVM: wait until the notebook's kernel has ended, then end the JVM and delete its directory."""
+    """Guard a notebook's JVM: wait until the notebook's kernel has ended, then end the JVM and delete its directory.
+
+    `folder` is this directory, and `jvm` the process id of the JVM.
+    """
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

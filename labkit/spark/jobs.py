@@ -32,7 +32,7 @@ class RunningCount(StatefulProcessor):
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Yield a row with the count so far for each of a batch's records of the word `key`; save the last count."""
+        """Yield (offset, word, count so far) for each record of the word `key` in a batch, and save the last count."""
         state = self._count.get()
         count = 0 if state is None else state[0]
         for row in sorted(rows, key=lambda row: row.offset):
@@ -62,7 +62,7 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
     """Repartition the rows by key, so that `tasks` tasks write them.
 
-    This changes only the number of writing tasks: the checkpoint fixes the number of state partitions for ever.
+    This changes only how many tasks write, because the checkpoint fixes the number of state partitions for ever.
     """
     return rows.repartition(tasks, "key")
 
@@ -85,8 +85,8 @@ WORD = r"[\p{L}\p{N}']+"
 def totals(lines: "DataFrame") -> "DataFrame":
     """Count words with Spark's own aggregation; each batch emits a row for every word in it, with the total so far.
 
-    The row has the columns offset (number of the word's last line), key (the word in lower case) and value (the total);
-    `lines` has the columns offset (the line's number) and line.
+    `lines` has the columns offset (the line's number) and line. The rows have the columns offset (number of the last
+    line with the word), key (the word in lower case) and value (the total).
     """
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
@@ -97,8 +97,7 @@ def each(lines: "DataFrame") -> "DataFrame":
     """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
     At most `PARTITIONS` tasks compute the rows. Without this limit Spark would start a task for every thread of the
-    session. But all queries of a driver share these threads, and a crash inside a task needs all tasks of its batch to
-    run at once.
+    session. But a crash inside a task needs all tasks of its batch to run at once, and other queries also need threads.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
@@ -106,7 +105,7 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect.
+    """Return a row (offset, item, price) for every order; as a side effect, send a mail for every order.
 
     `outside` is the directory with the price list and the mails (`labkit.spark.outside`).
     """
@@ -115,7 +114,7 @@ def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
 
 
 def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-    """Process the orders of one task of the job `shop`: look up each price, send each mail, and yield the rows."""
+    """Process the orders of one task of the job `shop`: look up each price, send each mail, and yield each row."""
     import pyarrow as pa
 
     for batch in orders:
@@ -142,7 +141,7 @@ class Plan:
 
 
 def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Give a computation that uses only its input the signature of `Plan.compute`, which also gets a directory."""
+    """Wrap `compute`, which needs no price list or mails, so that it ignores the second argument of `Plan.compute`."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -100,7 +100,9 @@ class Profile:
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy with which Spark starts a new Python for its workers, and does not fork a preloaded process."""
+        """Return a copy with which Spark starts a new Python process for its workers, instead of forking a preloaded
+        one.
+        """
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -146,7 +148,7 @@ reads two small files as two partitions, and accepts a checkpoint whose first ba
 
 
 def use_archive(java: Java) -> list[str]:
-    """Return the options with which a JVM loads the class-data archive and so starts faster; empty if there is none."""
+    """Return the JVM options that load the class-data archive for a faster start; empty if there is no archive."""
     archive = find_archive(java)
     return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 
@@ -164,8 +166,9 @@ def start_jvm(
     """Start a JVM in which Spark will run, and return its process; then call `connect` to get the Spark session.
 
     The JVM ends by itself when its standard input closes. `scratch` is its directory for temporary files, and `log`
-    receives its output. `python` are environment variables that tell Spark which Python to start. With `apart` the JVM
-    gets its own process session, so that Ctrl-C in a terminal does not reach it.
+    receives its output. `profile` and `configuration` have its options and Spark properties. `python` are environment
+    variables that tell Spark which Python to start. With `apart` the JVM gets its own process session, so that Ctrl-C
+    in a terminal does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.
@@ -179,10 +182,10 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM that `start_jvm` started, and return the Spark session.
+    """Wait until Spark runs in a JVM that `start_jvm` has started, and return the Spark session.
 
-    The arguments must be those of `start_jvm`. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE`
-    seconds.
+    `process` is the result of `start_jvm`; the other arguments must be those of that call. Raises `ServiceUnavailable`
+    if the JVM ends, or if Spark does not run after `START_PATIENCE` seconds.
     """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
@@ -210,7 +213,8 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
     """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM.
 
-    The class path has no directory of a run, because all JVMs that load one class-data archive need equal class paths.
+    The class path contains no directory of this run, because an archive of classes works only for JVMs with equal class
+    paths.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -235,7 +239,8 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 def worker_settings(scratch: Path) -> dict[str, str]:
     """Return environment variables with which Spark's Python processes import the installed, compiled PySpark.
 
-    They set SPARK_HOME to an empty directory, because otherwise the processes would import PySpark from a zip file.
+    They set SPARK_HOME to an empty directory below `scratch`, because otherwise the processes would import PySpark from
+    a zip file.
     """
     return {
         "SPARK_HOME": str(scratch / "home"),
@@ -269,10 +274,10 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def own_interpreter(scratch: Path, command: Sequence[str] = tuple(own_python())) -> dict[str, str]:
-    """Return environment variables with which Spark starts its Python processes by this command.
+    """Return environment variables with which Spark starts its Python processes by the command `command`.
 
-    By default these processes import nothing from the working directory. Python needs an option for this, but Spark
-    accepts only the path of a program, so this function writes a script to `scratch`.
+    The default command keeps Python from importing modules from the working directory. It has arguments, but Spark
+    accepts only the path of a program, so this function writes a script with the command to `scratch`.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     program = scratch / "python"
@@ -282,12 +287,12 @@ def own_interpreter(scratch: Path, command: Sequence[str] = tuple(own_python()))
 
 
 def python_path() -> str:
-    """Return the PYTHONPATH for Spark's Python processes: the directory of the lab and the present PYTHONPATH."""
+    """Return a PYTHONPATH for Spark's Python processes: the directory of the lab and this process's own PYTHONPATH."""
     return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 
 def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
-    """Wait until the JVM has written its Py4J port and secret to the file `path`, and return both."""
+    """Wait until the JVM has written its Py4J port and secret to the file `path`; return (port, secret)."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():
         if process.poll() is not None:

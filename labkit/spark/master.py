@@ -33,7 +33,7 @@ class Victim(StrEnum):
 
 
 def is_local(master: str) -> bool:
-    """Return whether the master runs tasks in threads of the driver; `local-cluster[...]` starts processes instead."""
+    """Return whether the master runs tasks in threads of the driver. For `local-cluster[...]` the result is False."""
     return master == "local" or master.startswith("local[")
 
 
@@ -53,8 +53,8 @@ def retries(master: str) -> bool:
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     """Raise `InvalidInput` if the master URL names no cluster, or a `local-cluster` too small for a planned crash.
 
-    For a crash inside a task, `slots` tasks must run at the same time. The size of any other cluster is unknown
-    before its executors have registered, so it is not checked here.
+    A crash inside a task needs `slots` tasks that run at the same time. The size of any other cluster is unknown before
+    its executors have registered, so this function does not check it.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -69,7 +69,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message with a remedy: Spark can run `there` tasks at once, but needs `needed`."""
+    """Return the end of an error message: Spark can run `there` tasks at once, but needs `needed`; and what to do."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
@@ -79,8 +79,8 @@ def too_few(there: int, needed: int) -> str:
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
     """Raise `InvalidInput` if an executor is to be killed, but the other options do not allow this.
 
-    The kill of an executor needs a cluster (`master`), exactly one crash, at a failpoint inside a task, and a job
-    and sink that write in tasks (`in_tasks`).
+    The kill of an executor needs a cluster (`master`) and exactly one crash, at a failpoint inside a task. The job and
+    the sink must write in tasks (`in_tasks`).
     """
     if victim is Victim.DRIVER:
         return

@@ -104,7 +104,7 @@ def default_input(job: Job) -> Path:
 
 
 def default_state(job: Job) -> State:
-    """Return a job's default state store provider: RocksDB if it uses transformWithState, otherwise HDFS."""
+    """Return the default state store provider of a job: RocksDB if the job uses transformWithState, otherwise HDFS."""
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 

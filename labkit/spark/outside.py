@@ -26,7 +26,7 @@ class Mail(NamedTuple):
 class Outside:
     """The directory with the two external systems of the job `shop`: the price list that it reads, the mails it sends.
 
-    It is outside of the checkpoint, so a restart of the job undoes nothing in it.
+    The directory is not in the checkpoint, so a restart of the job undoes nothing in it.
     """
 
     folder: Path
@@ -47,13 +47,13 @@ class Outside:
         self._write(first_prices(items))
 
     def edit(self) -> dict[str, int]:
-        """Raise every price by 1, and return the new price list as item to price."""
+        """Raise every price by 1, and return the new price list as a dict from item to price."""
         dearer = {item: price + 1 for item, price in self.read().items()}
         self._write(dearer)
         return dearer
 
     def read(self) -> dict[str, int]:
-        """Return the current price list as item to price."""
+        """Return the current price list as a dict from item to price."""
         prices: dict[str, int] = json.loads(self.prices.read_text(encoding="utf-8"))
         return prices
 
@@ -79,5 +79,5 @@ class Outside:
 
 
 def first_prices(items: Iterable[str]) -> dict[str, int]:
-    """Return the original price list: 10 for the first distinct item, 20 for the second, and so on."""
+    """Return the original price list as a dict: 10 for the first distinct item, 20 for the second, and so on."""
     return {item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)}

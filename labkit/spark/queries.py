@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
     """Register a data source with the session. Call this again before every query that uses the source.
 
-    Queries that start at the same time with one registration share a HashMap in Spark that is not thread-safe. If they
-    damage it, every task fails with an OptionalDataException.
+    If queries share one registration and start at the same time, they share a HashMap in Spark that is not thread-safe.
+    If they damage it, every task fails with an OptionalDataException.
     """
     spark.dataSource.register(source)
 
 
 def reason(error: BaseException) -> str:
-    """Return one line about a query's error: the message of the `LabError` in it, or the first line of the error."""
+    """Return one line about a query's error: the message of a `LabError` that caused it, or else its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

@@ -44,8 +44,8 @@ class Reaction(StrEnum):
 class Armed:
     """A planned crash in one driver.
 
-    `crash` is the failpoint (a named place in the code) with the batch, `evidence` the file that a process writes when
-    it reaches the failpoint, and `then` says what the process does after that.
+    `crash` is the failpoint (a named place in the code) with the batch. `evidence` is the file that a process writes
+    when it reaches the failpoint, and `then` says what the process does after that.
     """
 
     crash: Crash
@@ -53,9 +53,9 @@ class Armed:
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """Let the planned crash happen if this is its failpoint and batch; otherwise return at once.
+        """Let the planned crash happen if `point` and `batch` are those of the crash; otherwise return at once.
 
-        At the crash, this process writes the evidence file; then, depending on `then`, it waits to be killed, or
+        At the crash, this process writes the evidence file. Then, depending on `then`, it waits to be killed, or
         suspends itself (SIGSTOP).
         """
         if point is not self.crash.point or batch != self.crash.batch:
@@ -69,7 +69,7 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Write the evidence file, unless another task has done so; return whether this call wrote it."""
+        """Write the evidence file, unless another task has written it; return whether this call wrote it."""
         # Another task or a second attempt may reach the same point; the first evidence counts.
         if self.evidence.exists():
             return False
@@ -80,12 +80,13 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the path of the file that records the end of a task which a crash suspended and somebody continued."""
+        """The path of the file that says how a task ended after the crash suspended it and somebody continued it."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how it then ends."""
+        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how the task ends.
+        """
         try:
             yield
         except Exception as error:
@@ -108,14 +109,14 @@ class Armed:
 
     @classmethod
     def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
-        """Return the planned crash that `to_json` encoded; from None return None."""
+        """Return the planned crash that `to_json` encoded; None if `data` is None."""
         if data is None:
             return None
         return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Reaction(data["then"]))
 
 
 def executor() -> int | None:
-    """Return the process id of the JVM that started this Python worker (its executor); None if no JVM started it."""
+    """Return the process id of this Python worker's executor, the JVM that started it; None if no JVM started it."""
     import psutil  # here, since a browser loads this module, and has no psutil
 
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
@@ -123,11 +124,11 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes the tasks of a batch write one after the other, in the order of their partitions; each task has its own.
+    """Makes the tasks of a batch write one after the other, in the order of their partitions. Each task has a `Turn`.
 
-    So it is certain which tasks have written before a crash inside a task, and the crash can be repeated. The tasks
-    must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash kills
-    all tasks of the batch, not only those of one executor.
+    Because of this order, the same tasks have written before a crash inside a task whenever the run is repeated. The
+    tasks must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash
+    kills all tasks of the batch, not only those of one executor.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -158,10 +159,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds. If another task reaches the failpoint first, wait to be killed, too.
+        """Wait until the condition holds; if another task reaches the failpoint before, wait to be killed instead.
 
-        If the crash kills only one executor, this task survives and the killed one runs again, so this method waits for
-        the condition only.
+        If the crash kills only one executor, this task survives it and the killed task runs again. In that case, wait
+        for the condition only. `what` says in an error message what this task waited for.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -178,7 +179,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """Lets a task write at once, because no crash is planned in its batch that needs an order of the tasks."""
+    """Lets a task write at once, because the batch has no planned crash that needs an order of the tasks."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
@@ -191,7 +192,7 @@ class FreeTurn(Turn):
         """Do nothing, because without a planned crash no other task waits for the end of this one."""
 
     def is_last(self) -> bool:
-        """Return False, which nobody uses: only a task with a planned crash in the middle of a write asks."""
+        """Return False. Nobody uses this result, because only a task with a crash planned in mid-write asks."""
         return False
 
 
@@ -205,8 +206,8 @@ In a log, readers see records in order, so they see the committed half of a batc
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
     """Return the object that makes a task of this batch wait until it may write.
 
-    If the planned crash is in this batch, and at a failpoint of `IN_ORDER`, the tasks write one after the other.
-    Otherwise no task waits.
+    The tasks of a batch write one after the other if the planned crash is in this batch, and at a failpoint in
+    `IN_ORDER`. Otherwise no task waits.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
@@ -230,7 +231,9 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait until the condition holds. Raises `JobFailed` after `patience` seconds, with `what` it waited for."""
+    """Wait until the condition holds; after `patience` seconds, raise a `JobFailed` that says what was awaited
+    (`what`).
+    """
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

@@ -21,7 +21,7 @@ LONGEST_MESSAGE = 2000
 
 
 class Task(NamedTuple):
-    """A command to run as one Spark task, as a list of words; `{attempt}` becomes the task's attempt number."""
+    """A command to run as one Spark task, as a list of words, in which the attempt number replaces `{attempt}`."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
@@ -31,9 +31,9 @@ class Task(NamedTuple):
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
     """Run each command as one task of a Spark job on `master`, and return the exit codes in the order of `tasks`.
 
-    `scratch` is for the driver's temporary files. Raises `JobFailed` if Spark has given up a command after
-    spark.task.maxFailures failed attempts (with local threads after the first), and `ServiceUnavailable` without
-    Java or without a free slot on the cluster.
+    `scratch` is for the driver's temporary files. Raises `JobFailed` if Spark gives up a command after
+    spark.task.maxFailures failed attempts (with local threads after the first). Raises `ServiceUnavailable` if there is
+    no Java, or no free slot on the cluster.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -62,7 +62,7 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command and return its exit code; if this process is killed, the command is killed as well.
+    """Run a command and return its exit code. If this process is killed, the command is killed as well.
 
     Raises `RuntimeError` for an exit code that is not in `fine`.
     """
@@ -84,7 +84,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(text: str) -> str:
-    """Extract the message of `_run`'s error from Spark's error text, and return it as one sentence."""
+    """Return one sentence with the message of the `RuntimeError` that `_run` raised, taken from Spark's error text."""
     errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
     last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

@@ -59,7 +59,7 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables.
+    """Start a Spark session for a `with` block; afterwards end the JVM and restore the environment variables.
 
     The arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
     """
@@ -73,7 +73,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Turn an error of the JVM in a `with` block into a `JobFailed` with one sentence, which begins with `what`."""
+    """Turn an error of the JVM in a `with` block into a `JobFailed` with one sentence; `what` is its beginning."""
     from py4j.protocol import Py4JError
 
     try:
@@ -131,7 +131,7 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """Start a session with PySpark's own launcher and settings, as a baseline for the speed of the lab's sessions."""
+    """Start a session with PySpark's own launcher and settings, to compare its speed with the lab's own sessions."""
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}
     from pyspark.sql import SparkSession

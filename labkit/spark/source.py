@@ -41,8 +41,8 @@ class LogSource(DataSource):
     def streamReader(self, schema: object) -> "LogReader":
         """Return the reader for one query.
 
-        Its options are `path` (of the file), `records_per_batch` and `tasks`. A planned crash also needs `armed` (the
-        crash as JSON) and `commits` (the path of the checkpoint's folder `commits`).
+        The options of the data source are `path` (of the file), `records_per_batch` and `tasks`. A planned crash also
+        needs `armed` (the crash as JSON) and `commits` (the path of the checkpoint's folder `commits`).
         """
         return LogReader(dict(self.options))
 
@@ -51,8 +51,8 @@ class LogSource(DataSource):
 class Span(InputPartition):
     """The lines `start` to `end` - 1 of the file, which one task reads.
 
-    The reader knows the byte positions only of every `STRIDE`th line. So the task seeks to `position`, where the last
-    such line at or before `start` begins, and skips the lines before `start`.
+    The reader knows the byte positions only of every `STRIDE`th line. `position` is the one of the last such line at or
+    before `start`: the task seeks to it, and skips the lines before `start`.
     """
 
     start: int
@@ -83,10 +83,10 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the offset at which the next batch ends.
+        """Return the offset at which the next batch ends; `start` is where it begins.
 
-        Spark calls this after it has written `commits/N` of the previous batch, so a crash that is planned right after
-        that write happens in this method.
+        Spark calls this method after it has written `commits/N` of the previous batch, so a crash that is planned right
+        after that write happens here.
         """
         self._pass_commit_log()
         self._index()
@@ -96,7 +96,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": max(end, start["offset"])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Split a batch into ranges of lines, one for each task; small batches are one range."""
+        """Split a batch into ranges of lines, one for each task; a small batch is a single range."""
         first, last = start["offset"], end["offset"]
         self._index()
         # Rounded up, so that a batch never has more ranges than `tasks` allows.
@@ -154,7 +154,7 @@ class TextSource(DataSource):
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader for one query, which has the same options as the reader of `LogSource`."""
+        """Return the reader for one query. The data source has the same options as `LogSource`."""
         return TextReader(dict(self.options))
 
 

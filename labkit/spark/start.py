@@ -54,7 +54,7 @@ class OpenCheckpoint:
     lock: DriverLock
 
     def recover(self) -> list[str]:
-        """Commit or abort the unfinished transactions of earlier drivers; return a sentence for each of them."""
+        """Commit or abort the transactions that earlier drivers left unfinished; return a sentence for each of them."""
         coordinator = self.options.coordinator()
         try:
             return list(coordinator.recover(self.checkpoint.decided()))
@@ -76,9 +76,9 @@ def open_checkpoint(
 ) -> OpenCheckpoint:
     """Lock a checkpoint directory for this process and register the process as the query's new driver.
 
-    `location` is the store's path, `armed` a crash that is planned in this driver. `query` is the query's name in
-    the store for a new checkpoint, by default a random one; an existing checkpoint keeps its name. Raises
-    `InvalidInput` if the checkpoint is in use or belongs to another query.
+    `location` is the store's path, `source` describes the query's input, and `armed` is a crash that is planned in this
+    driver. For a new checkpoint, `query` is the query's name in the store, by default a random one; an existing
+    checkpoint keeps its name. Raises `InvalidInput` if the checkpoint is in use or belongs to another query.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -98,8 +98,8 @@ def open_checkpoint(
 class LabQuery:
     """A running streaming query with one of the lab's sinks.
 
-    If the sink commits its transactions of batch N only after Spark has written `commits/N`, a thread of this object
-    commits them.
+    Some sinks commit the transactions of batch N only after Spark has written `commits/N`. Then a thread of this object
+    makes these commits.
     """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
@@ -112,17 +112,17 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Tell the query that Spark has finished a batch, so that its transactions can be committed.
+        """Tell the query that Spark has finished a batch, so that the batch's transactions can be committed.
 
-        Returns at once. If a notification is lost, the next one also commits this batch.
+        The method returns at once. If a notification is lost, the next one also commits this batch.
         """
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """Commit all finished batches and release the checkpoint's lock; call it after the query's end.
+        """Commit all finished batches and release the checkpoint's lock; call this method after the query's end.
 
-        Without this call the last batch might stay uncommitted until the next start. The lock is released even if the
-        commit fails.
+        Without this call the last batch might stay uncommitted until the next start of the query. The lock is released
+        even if the commit fails.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -135,7 +135,7 @@ class LabQuery:
     def await_end(self) -> None:
         """Wait until the query has ended, commit its last batch, and release the checkpoint's lock.
 
-        Raises `JobFailed` with the query's error; the lock is released in this case as well.
+        If the query failed, raises `JobFailed` with the query's error, and also releases the lock.
         """
         try:
             self.query.awaitTermination()
@@ -164,7 +164,7 @@ class LabQuery:
     def _abort_superseded(self, batch: int) -> None:
         """Abort the transactions of task attempts that another attempt of the same task has replaced.
 
-        The commit of a batch does the same; but such an attempt may still have been running at the last commit.
+        The commit of a batch also does this, but a replaced attempt may still have been running at the last commit.
         """
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
@@ -226,9 +226,10 @@ def launch(
 ) -> LabQuery:
     """Start a streaming query that writes `frame` with the checkpoint's sink; call `opened.recover` before.
 
-    The query ends when it has processed all available data; with `every` it runs until somebody stops it, and plans a
-    batch each `every` seconds (0: as soon as the last one is done). In append mode it writes through Spark's Data
-    Source API, and in any other mode through foreachBatch, because a Python Data Source supports append mode only.
+    Without `every`, the query ends when it has processed all available data. With `every` it runs until somebody stops
+    it, and plans a batch each `every` seconds (0: as soon as the last one is done). In append mode the query writes
+    through Spark's Data Source API. A Python Data Source supports no other mode, so in all other modes the query uses
+    foreachBatch.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -245,7 +246,7 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Set the sink's option `retries`: whether Spark may run a task more than once in this session.
+    """Return a copy whose sink option `retries` says whether Spark may run a task more than once in this session.
 
     Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """
@@ -268,9 +269,9 @@ def start(
 
     Recovery commits or aborts the transactions that an earlier driver left unfinished. `frame` has the columns offset
     (long, the identity of the input record), key (string) and value (long). `order` is `engine` (the sink commits
-    before Spark writes `commits/N`) or `decision` (after it); None is the sink's default. Raises `InvalidInput` for a
-    checkpoint that is in use or belongs to another query, and for a sink, order and store that do not exist or do not
-    fit together.
+    before Spark writes `commits/N`), `decision` (the sink commits after that), or None for the sink's default. Raises
+    `InvalidInput` for a checkpoint that is in use or belongs to another query. Also raises it if sink, order or store
+    do not exist or do not fit together.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(

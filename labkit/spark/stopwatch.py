@@ -17,7 +17,7 @@ NAME = "times.jsonl"
 class Stopwatch:
     """Measures how many seconds one batch spends in each phase, such as write and commit.
 
-    `log` is the lab's directory in the checkpoint, with the file for the results.
+    `log` is the lab's directory in the checkpoint; the file for the results is there.
     """
 
     def __init__(self, log: Path, batch: int) -> None:
@@ -32,7 +32,7 @@ class Stopwatch:
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Count `seconds` that were measured in the phase `out_of` as time of the phase `to` instead."""
+        """Move `seconds`, which were measured as part of the phase `out_of`, to the phase `to`."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
@@ -44,13 +44,13 @@ class Stopwatch:
 
 
 def ask(log: Path) -> None:
-    """Make the sinks of this checkpoint record the times of their batches, by creating the file of results."""
+    """Create the file of results, so that the sinks of this checkpoint record the times of their batches in it."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Read the file of results: for each batch number the seconds of each phase, as {batch: {phase: seconds}}."""
+    """Return the seconds of each phase of each batch, as {batch: {phase: seconds}}, from the file of results."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

@@ -35,7 +35,7 @@ UNKNOWN = "unknown"
 
 
 def card(record: RunRecord) -> Card:
-    """Return an HTML and text card for a notebook with the verdict of a finished run and its evidence."""
+    """Return a notebook card, as HTML and as text, with the verdict of a finished run and the evidence of crashes."""
     verdict = record.verdict
     tracks = seen.few(record.events) if _is_small(record.folder.history) else None
     key = seen.worth_seeing(tracks) if tracks else None

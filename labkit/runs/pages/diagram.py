@@ -50,10 +50,10 @@ def of_folder(path: Path) -> tuple[str, Diagram]:
 
 
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
-    """Return the space-time diagram of a run: time lines of driver, checkpoint and outside reader with their events.
+    """Return the space-time diagram of a run: time lines of driver, checkpoint and outside reader, and their events.
 
-    `crashes` is the evidence of each crash; `events` are, in order, the rows that became visible and the readings
-    (moments at which a reader looked).
+    `crashes` has the evidence of each crash. `events` are the rows that became visible, in order, and between them the
+    readings (moments at which a reader looked).
     """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
@@ -81,7 +81,7 @@ MOST_EVENTS = 200
 
 
 def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
-    """Yield the events of a history; in a long one, replace the rows in the middle by a sentence with their number."""
+    """Yield the events of a history; in a long one, a sentence replaces the rows in the middle and says how many."""
     begun = skipped = rows = 0
     end: deque[Seen] = deque()
     for event in events:

@@ -36,8 +36,8 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 class Square(NamedTuple):
     """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict.
 
-    `run` leads to the details: for a real run it is the name of the run's folder, for a simulated crash the text of the
-    trace, which `labkit.lab.show` accepts.
+    `run` identifies the run with the details. For a real run it is the name of the run's folder; for a simulated crash
+    it is the text of the trace, which `labkit.lab.show` accepts.
     """
 
     cell: Cell
@@ -192,9 +192,9 @@ def _able(store: str) -> Iterator[Strategy]:
 
 
 def of_runs(base: Path) -> VerdictGrid:
-    """Return the grid of the verdicts of the real runs in a folder that `labkit matrix` has filled.
+    """Return the grid of the verdicts of the real runs in the folder `base`, which `labkit matrix` has filled.
 
-    Runs with more or fewer than one crash are left out. Raises `InvalidInput` if no run remains.
+    Only runs with exactly one crash are in the grid. Raises `InvalidInput` if there is no such run.
     """
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
@@ -227,7 +227,7 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write the grid of the runs in the folder `base` to the file `grid.html` there, and return the path of that page.
+    """Write the grid of the verdicts of the runs in the folder `base` to `grid.html` in that folder; return its path.
 
     The page opens offline. Raises the errors of `of_runs`.
     """

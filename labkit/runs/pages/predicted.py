@@ -6,9 +6,9 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return (predicted verdict, whether the run's verdict equals it), or None without a prediction for this run.
+    """Return (predicted verdict, whether the run's verdict equals it); None if there is no prediction for this run.
 
-    Predictions are in `expected.toml`, for runs with one crash and no special options.
+    The predictions are in `expected.toml`, and only for runs with one crash and no special options.
     """
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]

@@ -34,7 +34,7 @@ def template(name: str) -> "Template":
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Return, by name, the variables that the Jinja template of a page about this run needs."""
+    """Return a dict from name to value with the variables of the Jinja template of a page about this run."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

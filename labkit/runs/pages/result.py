@@ -64,7 +64,10 @@ def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Yield the name of each checkpoint file, and whether it existed at each crash and at the end of the run."""
+    """Yield (name, presence) for each file that the checkpoint had at a crash or at the end of the run.
+
+    `presence` is a list of bools, one for each crash and one for the end of the run: whether the file existed then.
+    """
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]

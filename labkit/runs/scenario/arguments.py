@@ -17,8 +17,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
     """Return a decorator that adds the options of a run to a function's signature and docstring.
 
-    The function takes `**options`, and help and tab completion then list them. `of` is the scenario class that
-    declares the options; the options named in `but` are left out.
+    The decorated function must take `**options`; help() and tab completion then list each option by name. `of` is the
+    scenario class that declares the options; the options named in `but` are left out.
     """
 
     def named(function: FunctionT) -> FunctionT:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the condition of an option that needs a planned crash, because it has an effect only after a crash.
+    """Return the condition for an option that has an effect only after a crash: a crash must be planned.
 
     `when` is the part of the error message that says when the option has an effect.
     """
@@ -23,7 +23,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition of an option that fits only jobs which keep their counts in the lab's stateful processor.
+    """Return the condition for an option that fits only the jobs whose counts the lab's stateful processor keeps.
 
     `may` says what the option does, as the end of the error message "only the jobs ... may ...".
     """
@@ -33,7 +33,7 @@ def in_counting_jobs(may: str) -> Need:
 
 
 def stores_for(sink: Strategy) -> list[str]:
-    """Return the names of the stores that this sink can write to, because they have the capability that it needs."""
+    """Return the names of the stores that have the capability that this sink needs, such as transactions."""
     return [store for store in STORES if _carries(sink, store)]
 
 
@@ -53,8 +53,8 @@ def check_capable(scenario: "Scenario") -> None:
 def check_crashes(scenario: "Scenario") -> None:
     """Raise `InvalidInput` if a run can never reach the failpoint of a planned crash.
 
-    That is so if the sink never passes this failpoint, or if the failpoint is in the recovery of the first driver,
-    which has nothing to recover.
+    Either the sink never passes this failpoint, or the failpoint is in the recovery of the first driver, which has
+    nothing to recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)

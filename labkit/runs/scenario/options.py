@@ -35,7 +35,10 @@ class Option(options.Option[ValueT]):
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """Declare a field of the class `Scenario` as an option of a run; `more` are further attributes of the `Option`."""
+    """Declare a field of the class `Scenario` as an option of a run, with its type, default value and help text.
+
+    `more` are further attributes of the `Option`.
+    """
     return options.declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
@@ -52,7 +55,7 @@ class Crashes(Kind[tuple[Crash, ...]]):
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Return the crashes that `word` lists: one text, or several, of the form `POINT` or `POINT@BATCH`.
+        """Return the crashes in `word`, which is a text of the form `POINT` or `POINT@BATCH`, or a list of such texts.
 
         Raises `Unfit` for a value of another type, and `InvalidInput` for a malformed text.
         """

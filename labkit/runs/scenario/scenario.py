@@ -283,6 +283,7 @@ class Scenario(Options):
 
 def plan(**words: object) -> Scenario:
     """Return a checked scenario, given options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
+
     Raises the errors of `Scenario.plan`.
     """
     return Scenario.plan(words)

@@ -32,7 +32,10 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The settings with which every Python process of a query, in a task or at the commit, opens the query's sink."""
+    """The settings of a query's sink, with which each Python process of the query opens the sink.
+
+    Such a process runs a task, or commits a batch.
+    """
 
     strategy: Strategy
     order: Order
@@ -49,8 +52,8 @@ class SinkOptions:
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
         """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
 
-        The object calls `reach` at each failpoint, a place where a crash can be planned. By default this function
-        makes the planned crash happen, if there is one.
+        The object calls `reach` at each failpoint, a place where a crash can be planned. The default for `reach` is a
+        function that makes the planned crash happen, if there is one.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -65,10 +68,10 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task, for crashes that suspend the task instead of killing it.
+        """Return a context manager for the code of one task. It matters only if the crash suspends the task (SIGSTOP).
 
-        If somebody continues the suspended task (SIGCONT), the context manager records how the task then ends.
-        Otherwise it does nothing.
+        If somebody continues a suspended task (SIGCONT), the context manager records how the task then ends. Otherwise
+        it does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
@@ -86,7 +89,7 @@ class SinkOptions:
 
 
 class LabkitSink(DataSource):
-    """Spark's Python Data Source `labkit`, which writes a streaming query in append mode with a sink of the lab."""
+    """Spark's Python Data Source `labkit`: a streaming query in append mode writes its rows with a sink of the lab."""
 
     @classmethod
     def name(cls) -> str:
@@ -120,7 +123,7 @@ class StrategyWriter(DataSourceStreamWriter):
         self._options = options
 
     def write(self, iterator: Iterator[Row]) -> VoteMessage:
-        """Write and pre-commit the rows of one task (columns offset, key, value); return its commit message."""
+        """Write and pre-commit the rows of one task (columns offset, key, value); return the task's commit message."""
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
@@ -144,7 +147,7 @@ class StrategyWriter(DataSourceStreamWriter):
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit the batch. Spark calls this after all tasks have returned their messages."""
+        """Commit the batch `batchId`. Spark calls this method when all tasks have returned their `messages`."""
         coordinator = self._options.coordinator()
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
@@ -155,8 +158,8 @@ class StrategyWriter(DataSourceStreamWriter):
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing: recovery, at the next start of the query, commits or aborts the batch's transactions.
+        """Do nothing, because at the next start of the query, recovery commits or aborts the batch's transactions.
 
-        An abort here would be wrong, because Spark may call this method after it has committed some transactions of
-        the batch, and while tasks still write.
+        Aborting them here would be wrong: Spark may call this method after some transactions of the batch were
+        committed, and while tasks still write.
         """

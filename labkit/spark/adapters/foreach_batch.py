@@ -64,9 +64,9 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows `parts[number]`, and return their vote, which the commit needs.
+        """Write and pre-commit the rows `parts[number]`; return their vote for the commit, or None if there is none.
 
-        Returns None if there is nothing to commit. A crash planned in the middle of a write happens in the last part.
+        A crash planned in the middle of a write happens in the last of the `parts`. `watch` measures the time.
         """
         written: list[float] = []
 
@@ -85,6 +85,6 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """Split the rows, in order, into at most `PARTICIPANTS` lists of nearly equal length, one per transaction."""
+    """Split the rows, in order, into at most `PARTICIPANTS` lists of nearly equal length, one for each transaction."""
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

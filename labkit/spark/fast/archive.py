@@ -31,7 +31,7 @@ PATIENCE = 600.0
 def make_archive() -> Path:
     """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster.
 
-    Writes the archive if it is missing. Raises `ServiceUnavailable` if it cannot be written.
+    If the archive is missing, write it first. Raises `ServiceUnavailable` if it cannot be written.
     """
     java = java_for_spark()
     archive = find_archive(java)
@@ -63,9 +63,9 @@ def _last_words(log: Path) -> str:
 
 
 def write_archive(scratch: Path) -> None:
-    """Write the class-data archive, unless another process has just done so.
+    """Write the class-data archive, unless another process has just written it.
 
-    This runs in a driver that was started only for this purpose.
+    Call this function in a driver that was started only for this purpose. `scratch` is a folder for temporary files.
     """
     java = java_for_spark()
     path = archive_path(java)

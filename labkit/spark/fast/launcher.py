@@ -12,9 +12,10 @@ import sys
 
 
 def main() -> None:
-    """Ask the zygote (a process that has imported slow modules) to fork a child that runs the Python module that
-    Spark wants to start, and return when the child has ended. If no zygote answers, or the zygote does not run this
-    module, become a normal Python process (exec) that runs it.
+    """Run the Python module that Spark wants to start in a child of the zygote; return when the child has ended.
+
+    The zygote is a process that has imported slow modules, and it forks the child. If no zygote answers, or if it does
+    not run this module, this process itself becomes a normal Python process (exec) that runs the module.
     """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():

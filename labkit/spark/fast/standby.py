@@ -27,8 +27,8 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Entering the `with` block starts the driver, and leaving the block ends it. The driver counts as failed after
-    `patience` seconds without an event.
+    Entering the `with` block starts the standby driver, and leaving the block ends it. The driver counts as failed
+    after `patience` seconds without an event.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
@@ -46,7 +46,7 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Wait until the driver is ready to take over queries. Raises `JobFailed` if it fails or ends first."""
+        """Wait until the driver is ready for queries. Raises `JobFailed` if it fails, or ends before it is ready."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
@@ -55,13 +55,14 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver run queries that no driver has run before, and return its events."""
+        """Let the driver run the queries in `order`, which no driver has run before, and return the driver's events."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver continue the queries of a dead driver, and return its events. Raises `JobFailed` unless
-        `dead` proves that the old driver was killed and none of its processes is left.
+        """Let the driver continue the queries in `order`, which a dead driver was running, and return the new events.
+
+        Raises `JobFailed` unless `dead` proves that the old driver was killed and none of its processes is left.
         """
         check_dead(dead)
         return self.hand(order)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Run one small query of this job to its end, so that the JVM has loaded its classes before the first real
-    query.
+    """Run one small query of this job to its end, so that the JVM has loaded its classes before the first real query.
 
-    The query's files are in `scratch`. For the jobs `shop`, `kafka` and `socket` it is a query of the job `running`.
+    The files of the small query are in `scratch`. For `shop`, `kafka` and `socket`, the small query is one of the job
+    `running`.
     """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.queries import register

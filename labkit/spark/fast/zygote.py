@@ -45,8 +45,8 @@ SOCKET = "LABKIT_ZYGOTE"
 def interpreter(scratch: Path) -> dict[str, str]:
     """Start a zygote: a process that has imported slow modules and forks itself for each Python process of Spark.
 
-    Returns the environment variables that make a JVM start its Python processes through the zygote. They are empty,
-    and nothing is started, if the path `scratch` is too long for a socket.
+    Returns the environment variables that make a JVM start its Python processes through the zygote. If the path
+    `scratch` is too long for a socket, starts nothing and returns an empty dict.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
@@ -72,7 +72,7 @@ _kept: list["subprocess.Popen[bytes]"] = []
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork a child for every connection to the listener, until standard input closes."""
+    """Fork a child process for every connection to the listener, until standard input closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -90,7 +90,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """In a forked child, run the Python module that the launcher has requested, then end the process."""
+    """In a forked child, run the Python module that the launcher requests on the connection, then end the process."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
@@ -118,7 +118,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Seed NumPy's random generator anew in a forked child, which would otherwise repeat the parent's numbers."""
+    """Give NumPy's random generator a new seed in a forked child; otherwise it would repeat the parent's numbers."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
