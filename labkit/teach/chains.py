@@ -86,9 +86,9 @@ def _square(chain: Chain, search: Search) -> Square:
 
 
 def spark_guarantee(chain: Chain) -> str:
-    """Return a sentence on the guarantee that runs on real Spark showed for this chain.
+    """Return a sentence that states the guarantee of this chain, as measured in runs on real Spark.
 
-    The text is empty if this chain never ran on real Spark.
+    The sentence is empty if this chain never ran on real Spark.
     """
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
@@ -100,10 +100,10 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee that is predicted for a chain on real Spark, and the number of its failpoints.
+    """Return the predicted guarantee of a chain on real Spark, and the number of failpoints (crash points) it covers.
 
-    `labkit/runs/expected.toml` has one prediction for each failpoint (place of a kill), written by hand; tests compare
-    each with a real run.
+    The guarantee is the weakest of the predictions in `labkit/runs/expected.toml`. They are written by hand, one for
+    each failpoint, and tests compare each with a real run.
     """
     cells = {
         cell: each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)

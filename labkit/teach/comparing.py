@@ -36,7 +36,7 @@ class Comparison(Tabled):
 
     @property
     def columns(self) -> list[str]:
-        """The column names of all rows, without repetition, in the order of their first appearance."""
+        """The names of all columns, without repetition: each in the order in which the rows first use it."""
         return list(dict.fromkeys(name for row in self.rows.values() for name in row))
 
     def _head(self) -> Sequence[str]:

@@ -34,10 +34,11 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Run a private Kafka broker for the duration of a block.
+    """Start a private Kafka broker, and stop it after the block.
 
-    Yields the environment variable that tells a pipeline the broker's address. The user's own broker is never used,
-    because these pipelines use fixed topic names. Raises `ServiceUnavailable` if no broker can be started.
+    Yields the environment variable that tells a pipeline the broker's address, as a dict. The user's own broker is
+    never used, because the tested pipelines have fixed topic names. Raises `ServiceUnavailable` if no broker can be
+    started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:

@@ -86,7 +86,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
 
 
 def stage(write: AtomicWrite) -> Stage:
-    """Return the box that the picture of an engine shows for writes that take effect atomically together."""
+    """Return the box that an engine's picture shows for a group of writes that take effect together, atomically."""
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
     phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]
@@ -134,7 +134,7 @@ def engines(*names: str, killed: bool = False) -> Engines:
 
 
 class Kill(NamedTuple):
-    """The result for one engine that was killed and restarted: how many rows a reader then found, and the guarantee."""
+    """The result for one engine that was killed and restarted: the rows that a reader found then, and the guarantee."""
 
     name: str
     rows: int
@@ -190,10 +190,10 @@ RECORDED = (
 def kill_engines(*names: str) -> Kills:
     """Kill engines after they wrote rows but before they recorded the step as done; restart them and count the rows.
 
-    The names are those of `engines`; without names, all are tested. Only `"consumer"` and `"transaction"`, which are
-    plain Kafka clients, are killed on this machine, with a private broker. For the others, or if no broker can be
-    started, the returned card shows the result of a recorded run and says so. Raises `InvalidInput` for an unknown
-    name.
+    A step is a batch or a checkpoint. The names are those of `engines`; without names, all are tested. Only
+    `"consumer"` and `"transaction"`, which are plain Kafka clients, are killed on this machine, with a private broker.
+    For the other engines, or if no broker can be started, the returned card shows the result of a recorded run and says
+    so. Raises `InvalidInput` for an unknown name.
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}

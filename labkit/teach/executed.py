@@ -8,7 +8,7 @@ _cells: dict[int, str] = {}
 
 
 def note_cells() -> None:
-    """From now on, note which cell of the notebook each execution comes from, as JupyterLab tells its kernel.
+    """Begin to note from which cell each code execution comes; JupyterLab sends the cell's id to the kernel.
 
     Does nothing outside of IPython.
     """
@@ -19,8 +19,9 @@ def note_cells() -> None:
 def executed() -> list[str] | None:
     """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
 
-    If a cell was executed several times, only its last source is returned, and the earlier ones become empty texts. If
-    the front end sends no cell ids, nobody can tell which executions are of the same cell, so all sources are returned.
+    If a cell was executed several times, only its last source is returned, and each earlier source becomes an empty
+    text. If JupyterLab sends no cell ids, labkit cannot know which executions are of the same cell, so it returns all
+    sources.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

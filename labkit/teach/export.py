@@ -29,7 +29,7 @@ def export(run: str | Path | Trace | Walk | Player | Outcome, to: str) -> str:
 
 
 def folder_of(text: str) -> Path | None:
-    """Return a text as a path if it names an existing folder; None otherwise."""
+    """Return `text` as a path if it names an existing folder; otherwise return None."""
     with suppress(OSError):  # a text too long for a path
         return Path(text) if "~" not in text and Path(text).is_dir() else None
     return None

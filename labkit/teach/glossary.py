@@ -47,13 +47,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """Return the words of other systems, such as Flink, for the same thing; systems that lack it are left out."""
+        """Return a dict from the name of another system, such as Flink, to its word for the same thing.
+
+        Systems without such a word are left out.
+        """
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: term for name, term in named.items() if term not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """Parse the text of `glossary.toml`; return the names of its sections in order, and every entry by its word.
+    """Parse the text of `glossary.toml`; return the names of its sections in order, and a dict from word to entry.
 
     Raises `msgspec.ValidationError` for an unknown or invalid field.
     """
@@ -67,7 +70,7 @@ def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return every entry of the glossary by its word."""
+    """Return the whole glossary as a dict from word to entry."""
     return read(FILE.read_text(encoding="utf-8"))[1]
 
 

@@ -17,7 +17,7 @@ class Findings(OnCard, list["Finding"]):
     """
 
     def card(self) -> Card:
-        """Return a card that lists what this machine lacks, with remedies, and then what it has."""
+        """Return a card that first lists what this machine lacks, with remedies, and then what is already installed."""
         missing = [each for each in self if not each.ok]
         needed = [each for each in missing if each.required]
         word = "not yet" if needed else "ready"

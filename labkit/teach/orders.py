@@ -59,7 +59,7 @@ CRASHES = 2
 class Order(OnCard):
     """A design of a sink (order of writes, output, recovery), with its guarantee from a search of all schedules.
 
-    The schedules contain crashes and, if given, the `fault` at most once.
+    The searched schedules contain crashes. If `fault` is given, it also happens in them, at most once.
     """
 
     def __init__(self, design: Design, fault: Fault = Fault.NONE) -> None:
@@ -69,7 +69,7 @@ class Order(OnCard):
         }
 
     def under(self, fault: str) -> "Order":
-        """Return the same design, searched again with crashes and at most one `fault`, such as `lost-answer`."""
+        """Return this design, but searched in schedules with crashes and at most one `fault`, such as `lost-answer`."""
         return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property
@@ -79,10 +79,10 @@ class Order(OnCard):
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a repeated step may get other rows than before.
+        """The guarantee of the design if a step that is repeated after a crash may get other rows than before.
 
-        If the design writes a plan first, which says which rows a step takes, a repeated step gets the same rows also
-        here.
+        If the design first writes a plan of the rows that a step takes, a repeated step nevertheless gets the same
+        rows.
         """
         return self.results[World.OTHER].guarantee
 
@@ -97,10 +97,10 @@ class Order(OnCard):
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return the guarantee and the violated properties as plain data.
+        """Return the guarantee and the violated properties of the design as plain data.
 
-        They are listed for both assumptions: a repeated step gets the same rows, or others. Each violated property
-        has a schedule that violates it, as a sentence and as a trace.
+        Both are listed twice: for repeated steps that get the same rows, and for repeated steps that get other rows.
+        Each violated property comes with a schedule that violates it, as a sentence and as a trace.
         """
         return {
             "design": str(self.design),
@@ -148,10 +148,10 @@ class Order(OnCard):
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """Return the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
+        """Return a list of the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
 
-        With `quietly`, readers must not see temporary faults either. `held` names writes that another system makes,
-        such as the engine, and that cannot be changed.
+        With `quietly`, readers must not see temporary faults either. `held` names the writes that cannot be changed,
+        because another system, such as the engine, makes them.
         """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
@@ -172,7 +172,7 @@ class Order(OnCard):
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems with this design, such as `spark-append`, each with the points in which it differs."""
+        """The existing systems with this design, such as `spark-append`, as sentences that also name differences."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -227,7 +227,7 @@ class Orders(Shown):
 
     @property
     def built(self) -> dict[str, str]:
-        """For each existing system's design, by name, its position in the table of designs: `row | column`."""
+        """A dict from the name of an existing system's design to its position in the table: `row | column`."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:

@@ -60,7 +60,10 @@ class Tried(OnCard):
 
     @property
     def kills(self) -> list[str]:
-        """The guarantee after each kill in the first batch; with two writers, after each stop of the older one."""
+        """The guarantees after the kills in the first batch, one for each kill.
+
+        With two writers, they are the guarantees after the stops of the older writer.
+        """
         return [each.verdict for each in self.places]
 
     def card(self) -> Card:
@@ -138,7 +141,7 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 class Tested(OnCard):
     """The results of a crash test on real Spark, displayed as a card; `folder` contains its HTML pages.
 
-    With the option `only`, a few selected runs were made instead of all.
+    If the crash test was called with the option `only`, the results are those of a few selected runs.
     """
 
     report: "Report"

@@ -54,7 +54,7 @@ _START = """def my_sink(db, query, batch, rows):
 
 @dataclass(frozen=True)
 class SinkHistory(OnCard):
-    """The test results of a learner's sink after each notebook so far, which shows how the sink has improved.
+    """The test results of a learner's sink after each notebook so far. They show how the sink has improved.
 
     A notebook displays them as a card.
     """
@@ -130,7 +130,10 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
 
 
 def _came(number: str) -> list[str] | None:
-    """Return the axes (tested properties) on which the sink had a fault after this notebook; None if not tested."""
+    """Return the axes (tested properties) on which the sink had a fault when it was tested after the notebook `number`.
+
+    Returns None if the sink was not tested after that notebook.
+    """
     note = progress.of(f"sink-{number}")
     came = note.get("came")
     return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None

@@ -62,7 +62,7 @@ class OnlyRecorded:
 
 @cache
 def recordings() -> Mapping[str, Recording]:
-    """Return the recording of every cell that needs real processes, by the cell's source."""
+    """Return a dict from a cell's source to its recording, for every cell that needs real processes."""
     file = files("labkit.teach").joinpath(FILE)
     if not file.is_file():
         return {}
@@ -78,9 +78,10 @@ def released() -> frozenset[str]:
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return the name of a variable that the learner redefined and this cell depends on; empty if there is none.
+    """Return the name of a variable that the learner redefined and that this cell uses; empty if there is none.
 
-    `executed` are the sources of the cells that ran before. The dependence may be indirect, through other cells.
+    `executed` are the sources of the cells that ran before. A variable also counts if another cell uses it to define
+    something that this cell uses.
     """
     waiting, seen = [source], set[str]()
     while waiting:
@@ -143,7 +144,11 @@ def only_defines(source: str) -> bool:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs; a card that compares a prediction with the result gets the learner's prediction."""
+    """Yield the recorded outputs of a cell for display.
+
+    If an output is a card that compares a prediction with the result, a card with the learner's own prediction replaces
+    it.
+    """
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

@@ -28,7 +28,7 @@ MOST_CLAIMS = 8
 
 
 class Walk:
-    """A finished run of a simulator (state machine), with its verdict, violated properties, and results by name."""
+    """A finished run of a simulator (state machine), with its verdict, violated properties and measured values."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
@@ -54,7 +54,7 @@ class Walk:
 
     @property
     def seen(self) -> str:
-        """What an outside reader saw during the run, and the crashes in between, as one line of text.
+        """What an outside reader saw during the run, as one line of text, with the crashes between the reads.
 
         Raises `InvalidInput` if the simulator has no outside reader.
         """
@@ -68,7 +68,7 @@ class Walk:
     def until(self, action: str) -> "Walk":
         """Return the part of this run up to and including the first occurrence of an action.
 
-        `"read"` matches every action of that name, `"read(1)"` only the one with this argument. Raises
+        `"read"` matches every action with the name read, and `"read(1)"` only those with the argument 1. Raises
         `InvalidInput` if the action never happens.
         """
         for place, taken in enumerate(self.walk.actions, start=1):
@@ -97,12 +97,18 @@ class Walk:
 
     @property
     def explanation(self) -> Explanation:
-        """Whether a failure-free run could show a reader the same data. Raises `InvalidInput` without a reader."""
+        """Whether the data that an outside reader saw could come from a run without failures.
+
+        Raises `InvalidInput` if the simulator has no reader.
+        """
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """The number of steps during which a reader could see wrong data. Raises `InvalidInput` without a reader."""
+        """The number of steps during which an outside reader could see wrong data.
+
+        Raises `InvalidInput` if the simulator has no reader.
+        """
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -176,9 +182,9 @@ class Search:
     def counterexample(self, claim: str | None = None) -> Trace:
         """Return a shortest run that violates the property `claim` (default: the first one), for `lab.show`.
 
-        A property that says that some state can be reached is violated only if no schedule reaches such a state. No
-        single run can show that, so the result is then a shortest run to the state that comes nearest to it. Raises
-        `InvalidInput` if the property is not violated.
+        Some properties require that at least one schedule reaches a certain state. No single run can show that such a
+        property is violated; the result is then a shortest run to the state that comes nearest. Raises `InvalidInput`
+        if the property is not violated.
         """
         if claim in self.exploration.never_reached:
             return self._near(claim)
@@ -200,7 +206,7 @@ class Search:
         return near
 
     def __str__(self) -> str:
-        """Return the number of states, whether these are all, and each violated property, as lines of text."""
+        """Return lines of text: the number of states, whether these are all states, and each violated property."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
@@ -304,7 +310,10 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the headline of a search's card and its colour: the guarantee, or whether all properties hold."""
+    """Return the headline of a search's card, and the headline's colour.
+
+    The headline is the guarantee, or whether all properties hold if the simulator has no properties about rows.
+    """
     try:
         guarantee = search.guarantee
     except InvalidInput:

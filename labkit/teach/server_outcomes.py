@@ -43,7 +43,7 @@ class CopyOutcome(OnCard):
 
 @dataclass(frozen=True)
 class ShopOutcome(OnCard):
-    """The verdict on the messages of `lab.shop`: which committed changes have no message, and which have several."""
+    """The verdict on the messages of `lab.shop`: which committed changes have no message, or several messages."""
 
     verdict: Verdict
 
@@ -53,7 +53,10 @@ class ShopOutcome(OnCard):
 
 @dataclass(frozen=True)
 class RebalanceOutcome(OnCard):
-    """The result of `lab.rebalance` for one program: which consumer charged which orders, and the verdict on that."""
+    """The result of `lab.rebalance` for one program: which consumer charged which orders, and the verdict.
+
+    The verdict says which orders were charged twice or never.
+    """
 
     verdict: Verdict
     charges: Sequence[tuple[str, int]]

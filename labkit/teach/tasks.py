@@ -57,7 +57,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 @takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
-    """Print the hints for an exercise, one more at each call, and how many lines a solution has.
+    """Print the hints for an exercise: one more hint at each call, and how many lines a solution has.
 
     Raises `InvalidInput` for an unknown exercise.
     """
@@ -95,10 +95,10 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     """Kill your sink before every statement of its batches, and report which guarantees break, within seconds.
 
     The store and the kills are real; the engine is simulated. `kind` is the kind of store: `"table"`, `"folder"`, or
-    `"writers"`, a table with two writers, the older of which is suspended while a newer one takes over. A sink
-    without a fault is then tested with twelve batches, with items such as `O'Brien`, and with two queries of similar
-    names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the function
-    cannot be called as a sink.
+    `"writers"`, a table with two writers, the older of which is suspended while a newer one takes over. If no fault is
+    found, the sink is also tested with twelve batches, with items such as `O'Brien`, and with two queries of similar
+    names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the function cannot
+    be called as a sink.
     """
     module = _own("lab.try_sink", "own")
     return module.try_sink(sink, kind) if module else None
@@ -108,10 +108,10 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
 def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_history.SinkHistory | None":
     """Test the sink that you improve through the course, as in `lab.my_sink(after="02")`, and show its history.
 
-    The sink is the first function in `my_sink.py`, which you edit. If you pass a function, it is written there
-    first, and a different old file is kept as `my_sink_1.py`. The sink is killed before every statement, as by
-    `lab.try_sink`; the card also lists the results after earlier notebooks. `after` is the number of the notebook.
-    Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
+    The sink is the first function in `my_sink.py`, which you edit. If you pass a function, labkit first writes it to
+    this file; if the file contained a different sink, it is kept as `my_sink_1.py`. The sink is killed before every
+    statement, as by `lab.try_sink`; the card also lists the results after earlier notebooks. `after` is the number of
+    the notebook. Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
     """
     module = _own("lab.my_sink", "own_history")
     return module.my_sink(sink, after) if module else None
@@ -158,9 +158,10 @@ def _exercises() -> ModuleType | None:
 
 
 def _own(name: str, module: str) -> ModuleType | None:
-    """Return a module that tests a learner's own sink; print a sentence and return None where that is impossible.
+    """Return the module of this name, which tests a learner's own sink; if it cannot run here, print why, return None.
 
-    A browser cannot kill a sink, and the copy that grades submissions checks no exercises.
+    `name` is the function that the learner called. A browser cannot kill a sink, and the copy of labkit that grades
+    submissions checks no exercises.
     """
     if IN_BROWSER:
         print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")
@@ -169,7 +170,7 @@ def _own(name: str, module: str) -> ModuleType | None:
 
 
 def _part(name: str) -> ModuleType | None:
-    """Return a module of labkit; None if it is not installed, as in the copy that grades submissions."""
+    """Return the module of this name; None if it is not installed, as in the copy of labkit that grades submissions."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Examined(OnCard, Examination):
     """The result of `lab.timeouts`, displayed as a card.
 
-    It says whether the transaction timeout is longer than the longest time that a transaction can stay open, and why.
+    The card says whether the transaction timeout is longer than the longest time that a transaction can stay open, and
+    why.
     """
 
     def __repr__(self) -> str:
@@ -41,7 +42,8 @@ class Examined(OnCard, Examination):
 class Trials(Tabled, dict[str, "TimeoutTrial"]):
     """The results of `lab.try_timeouts`, displayed as a card: what a real Kafka broker did to a job's transactions.
 
-    A dict from each kind of traffic (how the job's records arrive over time, such as `"burst"`) to its result.
+    A dict from each kind of traffic, such as `"burst"`, to its result; the traffic is how the job's records arrive over
+    time.
     """
 
     title = "One timeout, three kinds of traffic"

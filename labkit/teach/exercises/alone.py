@@ -30,7 +30,7 @@ CELL_SECONDS = 10.0
 
 
 class Alone(NamedTuple):
-    """The namespace in which a learner's answer ran alone, apart from the notebook, and which cells ran there."""
+    """The namespace in which a learner's answer ran apart from the notebook, and the cells that ran there."""
 
     namespace: dict[str, Any]
     sources: Sequence[str]
@@ -75,9 +75,10 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells; if the newest version of an answer is not valid Python, blank its older versions.
+    """Return the executed cells, with older versions of an answer blanked if the newest version is not valid Python.
 
-    The notebook no longer contains the older versions, so the grader would not find them either.
+    The notebook no longer contains the older versions, so the grader would not find them either. `name` is the
+    exercise.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
@@ -93,7 +94,10 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the learner's `own` cells that the cell at `place` needs, followed by `place`."""
+    """Return the positions of the cells to run for an answer, whose own position `place` comes last.
+
+    The other positions are those in `own`, the learner's cells, that the answer needs directly or through another cell.
+    """
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):

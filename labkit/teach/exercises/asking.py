@@ -26,7 +26,7 @@ class Unusable(Exception):
 
 
 class Asker:
-    """Calls a learner's function and caches its answers, so that each set of arguments is asked only once."""
+    """Calls a learner's function and caches its answers, so that it is called only once with the same arguments."""
 
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name
@@ -49,10 +49,10 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield each case, after telling the learner's function in advance which calls will follow.
+        """Yield each case; announce beforehand which calls of the learner's function will follow.
 
-        `arguments` returns the arguments of the call that a case needs. A function in another process answers
-        announced calls faster.
+        `arguments` returns the arguments of the call for a case. A function in another process answers announced calls
+        faster.
         """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
@@ -61,7 +61,7 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """The arguments and answers of all calls of the learner's function so far, without repetition, in order."""
+        """The arguments and the answer of each different call of the learner's function so far, in order."""
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:
@@ -102,7 +102,7 @@ def shown(value: Plain) -> str:
 
 
 def distinct(text: str) -> str:
-    """Return a text with each combining accent (a Unicode character of its own) written as an escape."""
+    """Return a text with each combining accent (a Unicode character that follows its letter) written as an escape."""
     if text.isascii() or not any(map(combining, text)):
         return text
     return "".join(f"\\u{ord(each):04x}" if combining(each) else each for each in text)

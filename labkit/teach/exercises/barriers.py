@@ -32,8 +32,8 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
     """Ask the learner's function what a task with `inputs` inputs should do next during an aligned checkpoint.
 
-    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the answer: which
-    inputs the task may read, and whether it must copy its state.
+    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the answer as a pair:
+    the inputs that the task may read, and whether the task must copy its state.
     """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
@@ -59,8 +59,8 @@ BOTH = -1
 class Waiting(NamedTuple):
     """One test of a learner's rule for aligned checkpoints: the state of a task's inputs, and the right decision.
 
-    Barriers have arrived on the inputs `at_barrier`, and the inputs `ended` are finished. The task must not read the
-    inputs in `blocked`; `copies` tells whether it must copy its state.
+    Barriers have arrived on the inputs `at_barrier`, and the inputs `ended` are finished. The right decision is that
+    the task must not read the inputs `blocked`, and must copy its state if `copies` is true.
     """
 
     at_barrier: list[int]
@@ -127,8 +127,7 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for aligned checkpoints in every schedule of a simulated job with crashes.
 
-    If `variant`, one configuration of the exercise, has the parameter `inputs`, check instead every decision of one
-    task with this number of inputs.
+    If `variant` has the parameter `inputs`, check instead every decision of one task with this number of inputs.
     """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:

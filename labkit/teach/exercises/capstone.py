@@ -28,7 +28,7 @@ EIGHT: Mapping[str, Guarantee] = {
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
     """Check the learner's predictions of the guarantees of eight sinks.
 
-    The message says how many are right but not which, so the learner has to think about all of them again.
+    The message says how many predictions are right but not which, so the learner has to think about all of them again.
     """
     try:
         guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, kills.WORDS))
@@ -86,10 +86,10 @@ The first eight hexadecimal digits of their MD5, SHA-1 and SHA-256, respectively
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names that a sink confuses with `name` if it shortens, hashes or normalises names of queries.
 
-    Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
-    `blanks` is true, a blank or a combining accent. Two differ only after 60 letters. One begins with a digit, so that
-    a sink which joins batch number and name can confuse it. Others come in pairs whose hash digests begin alike, so
-    that a sink which cuts digests short confuses them; `SAME_DIGESTS[digested]` lists these pairs.
+    Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
+    if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
+    so that a sink which joins batch number and name can confuse it. The last names, listed in `SAME_DIGESTS[digested]`,
+    are pairs whose hash digests begin alike, so that a sink which cuts digests short confuses them.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [
@@ -121,11 +121,11 @@ Epochs of different queries are independent, so the smaller one does not belong 
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return the tests that learners may see of an exercise on writing a sink: a `Variant` for each entry of `parts`.
+    """Return the tests that learners may see in an exercise on writing a sink: one `Variant` for each entry of `parts`.
 
     An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` lists,
-    for each of two queries, the epochs (fencing numbers) of its successive writers; if given, a sink gets the epoch as
-    an argument before the query's name. `blanks` tells whether names of queries may contain blanks.
+    for each of two queries, the epochs (fencing numbers) of its successive writers; if `epochs` is given, a sink gets
+    the epoch as an argument before the query's name. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

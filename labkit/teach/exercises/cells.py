@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Cache a function of a cell's source, except for sources longer than `_LONG`."""
+    """Return `function`, whose argument is a cell's source, with a cache.
+
+    Sources longer than `_LONG` are not cached.
+    """
     kept = lru_cache(maxsize=256)(function)
 
     @wraps(function)
@@ -44,7 +47,7 @@ def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
 
 @dataclass
 class Selection:
-    """The result of `select`: for each exercise of a notebook, the cell that is graded as the learner's answer."""
+    """The result of `select`: for each exercise of a notebook, the cell that grading takes as the learner's answer."""
 
     names: list[str | None]
     """For each cell the exercise that it names, or None if it names none of this notebook's exercises."""
@@ -58,7 +61,10 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs this cell: an answer, a learner's other cell, or one that sets parameters."""
+        """Return whether grading runs this cell; `place` is its position.
+
+        Grading runs the answers, the learner's other cells, and the cells that set parameters.
+        """
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
@@ -96,10 +102,10 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
-    """Return a sentence on other cells that define the Python name `answer` of exercise `name`, or an empty text.
+    """Return a sentence on other cells that define `answer`, the Python name of an exercise's answer; empty if none do.
 
-    If the graded cell names this exercise in a comment, other cells that do so are older versions of the answer, and
-    are not mentioned.
+    `name` is the exercise, and `chosen` says which cell is graded. If the graded cell names this exercise in a comment,
+    other cells with the same comment are older versions of the answer, and the sentence does not mention them.
     """
     place = chosen.counts.get(name, -1)
     others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]
@@ -138,7 +144,7 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a cell's source without blanks around it and at the ends of its lines, which saving may change."""
+    """Return a cell's source without blanks around it and at the ends of lines, which saving a notebook may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -170,7 +176,7 @@ def is_python(source: str) -> bool:
 def bound(source: str) -> frozenset[str]:
     """Return all names that running a cell sets in the notebook's namespace.
 
-    Includes names that a function in the cell declares global. Empty if the cell is not valid Python.
+    The names include those that a function in the cell declares global. Empty if the cell is not valid Python.
     """
     try:
         code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -265,7 +271,8 @@ def _without_comments(source: str) -> str:
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
     """Return sentences that explain why a cell may fail in grading although it works in its notebook.
 
-    `place` is the cell's position in `cells`, `released` are the original cells, and `chosen` says which are graded.
+    `place` is the cell's position in `cells`, `released` are the original cells, and `chosen` says which cells are
+    graded.
     """
     source = cells[place].source
     complaints = []
@@ -279,9 +286,10 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence on each name that a learner's cell uses but only an unchanged cell of the notebook defines.
+    """Return a sentence for each name that a learner's cell uses and that only an unchanged original cell defines.
 
-    Grading does not run unchanged cells. `there` are the names that the cells of the grading run define.
+    Grading does not run unchanged cells. `there` are the names that the cells define which grading runs, and `released`
+    are the original cells.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [

@@ -37,10 +37,10 @@ Change = tuple[str, str, int | None, int | None]
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """Return the messages by which a query announces that the count of a word changed.
+    """Return the messages by which a query announces that the count of a word changed from `before` to `after`.
 
-    `way` is the changelog encoding: append, retract or upsert. `before` and `after` are the counts; None means that
-    the query has no row for the word. Returns "refused" if this encoding cannot express the change.
+    `way` is the changelog encoding: append, retract or upsert. A count of None means that the query has no row for the
+    word. Returns "refused" if the encoding cannot express the change.
     """
     if after == before:
         return []
@@ -58,9 +58,9 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 def _changes(variant: Variant) -> Iterator[Change]:
     """Yield changes of a word's count, each in every changelog encoding.
 
-    If the variant has `counts`, yield for its `words` every change from one count, or from no row, to another one. If
-    it has `pairs` of counts, yield the changes from the first count of a pair to the second. If it has `groups` of
-    words, yield a few changes for each of these words.
+    If the variant has `counts`, yield for each of its `words` every change from one count, or from no row, to another
+    one. If it has `pairs` of counts, yield the change from the first to the second count of each pair. If it has
+    `groups` of words, yield a few changes for each of these words.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -135,7 +135,7 @@ def _rows(table: Table) -> list[Plain]:
 def _met(parameters: str) -> tuple[_Case, ...]:
     """Return each pair of table and message that occurs when a simulated consumer applies a changelog.
 
-    Searches all runs of the simulator `changelog`; `parameters` configure it, as JSON.
+    Searches all runs of the simulator `changelog`; `parameters` is the simulator's configuration as JSON.
     """
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
@@ -149,11 +149,11 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield test cases, each a table and a message, that no simulation needs to reach.
+    """Yield test cases, each a table and a message, which need not occur in a simulation.
 
-    If `parts` has `words` and `counts`, these are all combinations of a message with a table of up to `rows` rows. Its
-    `groups` list similar words and its `pairs` similar counts, which one case confronts with each other; `many` is a
-    word for cases with tables of the largest size.
+    If `parts` has `words` and `counts`, every message with these is combined with every table of up to `rows` rows. If
+    it has `groups` of similar words or `pairs` of similar counts, a case has one in the table and another in the
+    message. If it has the word `many`, the tables have the largest size.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -188,10 +188,10 @@ def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
 
 
 def _longest(word: str) -> Iterator[_Case]:
-    """Yield tables of the largest size, `MOST_ROWS` rows, each with a message that changes it.
+    """Yield tables of the largest size, `MOST_ROWS` rows, each with a message that changes the table.
 
-    The messages are about the first, a middle and the last row, and about a row that is not there. The rows' words are
-    `word` followed by a number.
+    The messages are about the first, a middle and the last row, and about a row that the table does not have. The rows'
+    words are `word` followed by a number.
     """
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
@@ -206,9 +206,10 @@ def _longest(word: str) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield pairs of a table and a message: from simulations that the variant names, or combined from its lists.
+    """Yield test cases (a table and a message), each with the configuration of the simulation from which it comes.
 
-    Each pair comes with the configuration of the simulation, which is empty for a combined pair.
+    If the variant names `systems`, these are simulated. If it has `tables`, cases are also combined from its lists;
+    their configuration is empty.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
@@ -264,7 +265,7 @@ APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
     """Return the arguments of a learner's property that compares a table with the input.
 
-    They are the rows that a reader finds in the table, and the words processed so far.
+    The arguments are the rows that a reader finds in the table, and the words processed so far.
     """
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
@@ -314,7 +315,8 @@ def _in_several_orders(
     """Yield the arguments of a learner's property with the rows of the table in several orders.
 
     The rows of a small table come in every order. Those of a long right table come in six orders: the table's own, by
-    count, and by the word's position in the input, each also reversed. A long wrong table comes in one of these six.
+    count, and by the word's position in the input, each also reversed. Those of a long wrong table come in one of the
+    six.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -349,7 +351,8 @@ def pair_alike(one: str, other: str) -> dict[str, object]:
 def large_counts(number: int) -> dict[str, object]:
     """Return a description of simulator states with an input of `number` words *a* and ten words *b*.
 
-    Exercise `10b-prefix` builds its test cases from it: the right table, and tables with a wrong count or a lost row.
+    Exercise `10b-prefix` builds its test cases from the description: the right table, and tables with a wrong count or
+    a lost row.
     """
     counts = [(number, 10), (number + 1, 10)]
     if number < 1_000:  # a long input takes longer
@@ -362,7 +365,8 @@ def large_counts(number: int) -> dict[str, object]:
 def many_rows(number: int) -> dict[str, object]:
     """Return a description of simulator states with an input of `number` different words.
 
-    Exercise `10b-prefix` builds its test cases from it: the right table, and one with a wrong count near its end.
+    Exercise `10b-prefix` builds its test cases from the description: the right table, and a table with a wrong count
+    near its end.
     """
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
@@ -377,7 +381,8 @@ BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", 
 def glued_rows(one: str, other: str) -> dict[str, object]:
     """Return a description of simulator states in which one row, written as text, looks like two rows.
 
-    Exercise `10b-prefix` builds its test cases from it, to reject answers that compare tables as joined text.
+    Exercise `10b-prefix` builds its test cases from the description, to reject answers that compare tables as joined
+    text.
     """
     marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
     tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
@@ -387,7 +392,7 @@ def glued_rows(one: str, other: str) -> dict[str, object]:
 def words_alike(word: str) -> tuple[str, ...]:
     """Return words that an answer may confuse with `word`.
 
-    They are in upper, lower or mixed case, cut off, longer by a letter or a blank, or lack the blanks of `word`.
+    They differ from `word` in upper and lower case, are cut off, have one more letter or blank, or lack its blanks.
     """
     others = (word.capitalize(), word.title(), word.upper(), word.lower(), f"{word} ", f" {word}", f"{word}s")
     inside = (word[:-1], word[:8], word.replace(" ", ""), word.replace(" ", "  "))

@@ -139,9 +139,9 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer in a fresh namespace, as in grading; return None outside of a notebook.
+    """Run the answer in a fresh namespace, as in grading; return the result, or None outside of a notebook.
 
-    Without an answer among the executed cells, the namespace is empty.
+    If no executed cell contains an answer, the result has an empty namespace.
     """
     sources = executed()
     released = released_cells(exercise.notebook)
@@ -157,7 +157,10 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning and the reason if an answer passes in its notebook but would fail in grading."""
+    """Print a warning and the reason if an answer passes in its notebook but would fail in grading.
+
+    `namespace` is the notebook's; `graded` and `findings` are the run as in grading and its results.
+    """
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
@@ -183,8 +186,8 @@ def judged(
     """Test an answer with each visible variant (configuration) of the exercise, up to the first failure.
 
     Returns the results, or None if there is no answer yet. `sources` are the cells that have run, and `place` is the
-    position of the one that defines the answer; with `sources`, a function that passes must also return the same
-    answers when the cells are run in a new process.
+    position of the cell that defines the answer. If `sources` is given, the cells also run in a new process, where a
+    function that passed must return the same answers again.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -237,10 +240,10 @@ def _show(finding: Finding) -> None:
 
 
 def solutions(name: str) -> dict[str, str]:
-    """Return the solutions of an exercise as source code by title: the reference first, then other good ones.
+    """Return a dict from title to source code with the solutions of an exercise, the reference first; empty if none.
 
-    Empty if there is none. Learners see them when their own answer has passed. They are stored compressed only so
-    that nobody reads them by accident.
+    Learners see the solutions when their own answer has passed. The file is compressed only so that nobody reads a
+    solution by accident.
     """
     packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
     return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}
@@ -325,7 +328,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """Return for every exercise, by name, the source of the prepared cell whose gaps a learner fills in."""
+    """Return a dict from an exercise's name to the source of its prepared cell, whose gaps a learner fills in."""
     result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )

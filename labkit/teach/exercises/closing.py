@@ -48,21 +48,24 @@ class ClosedModel(Overlay[Any]):
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the arguments with which the learner's function decides on this action; None if it need not decide."""
+        """Return the arguments with which the learner's function decides on this action; None for other actions.
+
+        The function decides on an action before it happens, in the state `before`.
+        """
         return self.open_model.question(before, action)
 
 
 class Busy(NamedTuple):
-    """A simulator's state, and the steps from the learner's function that the simulator has still to perform."""
+    """A simulator's state, and in `todo` the learner's steps that the simulator has still to perform."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """A simulator that performs a list of steps which the learner's function returns.
+    """A simulator that performs the steps in a list that the learner's function returns.
 
-    A crash can happen between two of these steps.
+    A crash can happen between two steps.
     """
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
@@ -70,13 +73,14 @@ class Run(Overlay[Any]):
         self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """Return the simulator's initial state, with no step of the learner to perform."""
+        """Return the simulator's initial state; the learner's list of steps is empty."""
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the next step of the learner's answer, and all actions that the learner does not control.
+        """Return the actions possible in this state, as one list.
 
-        Raises `Unusable` if that step is impossible in this state.
+        The list contains the next step in the learner's list of steps, if any is left, and every possible action that
+        the learner does not control. Raises `Unusable` if that step is impossible in this state.
         """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
@@ -91,7 +95,7 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Return the state after an action; if it requires new steps, first ask the learner's function for them.
+        """Return the state after an action; if the action requires new steps, ask the learner's function for them.
 
         Raises `Unusable` if the function returns impossible steps.
         """
@@ -115,7 +119,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}, which is impossible here: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the simulator's own properties; they ignore the steps that are still to be performed."""
+        """Return the simulator's own properties, which ignore the learner's steps that are still to be performed."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:

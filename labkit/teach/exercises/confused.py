@@ -65,7 +65,7 @@ def numbers_alike(large: int) -> list[int]:
 def texts_alike(word: str) -> Iterator[list[str]]:
     """Yield groups of different texts that a rule confuses if it cuts, folds, strips, simplifies or hashes a text.
 
-    They are built from `word`, which should consist of a few different small letters.
+    Most texts are built from `word`, which should consist of a few different small letters.
     """
     groups = [
         [word, word.upper(), word.title(), word[:-1] + word[-1].upper(), f"{word}s", word[:-1], f"a{word}", word[1:]],

@@ -25,10 +25,10 @@ Chosen = dict[str, Any]
 
 
 def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """Check a learner's dict, called `name`, and return a copy.
+    """Check that a learner's dict, called `name` in messages, has the right keys and allowed values; return a copy.
 
-    It must have exactly the keys of `options_by_key`, which maps each key to its allowed values or to their type.
-    Raises `Unusable` for any other value.
+    `options_by_key` maps each key that the dict must have to the allowed values, or to their type. Raises `Unusable`
+    for any other dict or value.
     """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
@@ -55,9 +55,9 @@ def _searched(model: str, values: str) -> Exploration:
 class Settings:
     """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain properties.
 
-    `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps its
-    keys to the allowed values. The function `parameters` turns the learner's settings into parameters of the simulator,
-    to which a variant adds failures.
+    `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps the
+    dict's keys to the allowed values. The function `parameters` turns the learner's settings into parameters of the
+    simulator; a variant adds further parameters, such as failures.
     """
 
     name: str
@@ -99,7 +99,8 @@ def settings_text(values: Mapping[str, Plain]) -> str:
 class Prediction:
     """An exercise in which a learner predicts values of a simulated run. Wrong predictions pass as well.
 
-    `name` is the Python name of the learner's dict, `run` returns the run, and `facts` reads each value from it.
+    `name` is the Python name of the learner's dict. `run` returns the run, and `facts` maps each key of the dict to a
+    function that reads the real value from the run.
     """
 
     name: str
@@ -126,9 +127,9 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """A multiple-choice exercise. Its options are identified by letters.
+    """A multiple-choice exercise, whose options are identified by letters.
 
-    `reasons` explains for each letter why the option is right or wrong; `right` is the letter of the right one.
+    `reasons` explains for each letter why the option is right or wrong; `right` is the letter of the right option.
     """
 
     name: str

@@ -35,7 +35,7 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A learner's answer is not made of values that JSON can represent.
+    """A learner's answer contains a value that JSON cannot represent.
 
     The message lacks its subject, such as `recover([])`, which the caller adds.
     """
@@ -45,11 +45,11 @@ def plain(value: object) -> Plain:
     """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
     Tuples become lists. Members of an enum become their values, and NumPy's values become Python's. An instance of a
-    subclass, such as `Counter`, becomes one of the built-in type. `None` is a valid answer.
+    subclass, such as `Counter`, becomes an instance of the built-in type. `None` is a valid answer.
 
     Raises `MissingSolution` for a value that contains nothing but `...`. Raises `NotPlain` for `...` among other
     values, for other types, for more nesting levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more
-    than `MOST_CHARACTERS` as JSON. If a method of the learner's own type raises an error, that error is passed on.
+    than `MOST_CHARACTERS` as JSON. Passes on any error that a method of the learner's own type raises.
     """
     if _is_small(value):
         return cast("Plain", value)
@@ -101,7 +101,7 @@ def error_text(error: BaseException) -> str:
 
 
 def truth(value: Plain) -> bool | None:
-    """Return a learner's truth value, which may also be 1 or 0; None for any other value."""
+    """Return a learner's truth value as True or False, also if it is 1 or 0; return None for any other value."""
     return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
@@ -133,7 +133,7 @@ def _built_in(value: object) -> object:
 
 
 class _Reader:
-    """Copies a learner's value as plain data and counts its parts, so that an endless value is refused in time."""
+    """Copies a learner's value as plain data, and counts the copied parts, to refuse an endless value in time."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -258,23 +258,24 @@ class Answer(Protocol):
         """
 
     def call(self, *arguments: Plain) -> Plain:
-        """Call the learner's function and return its result. The same arguments must give the same result again.
+        """Call the learner's function and return its result.
 
-        Raises `MissingSolution` if the function is not written yet (it raises `NotImplementedError` or
-        `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
+        A learner's function must return the same result for the same arguments. Raises `MissingSolution` if the
+        function is not written yet (it raises `NotImplementedError` or `MissingSolution`, or returns nothing but
+        `...`), and `AnswerFailed` if it fails.
         """
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Announce the arguments of the next calls, which saves time for a function in another process.
 
-        The caller must then make all these calls; it may stop only after a wrong answer.
+        The caller must then make all announced calls; it may stop early only after a wrong answer.
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request that the learner's sink sends to its store.
+        """Run the learner's sink until it makes a request that has no reply yet, and return this request.
 
         `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
-        `arguments` are those that the sink gets after its first one, the store. Raises `MissingSolution` and
+        `arguments` are those that the sink gets after its first argument, the store. Raises `MissingSolution` and
         `AnswerFailed` as `call` does.
         """
 
@@ -356,14 +357,20 @@ class Assignment:
     """Whether the judge ignores the order of a returned list; then it may also differ after a restart."""
 
     def same(self, one: Plain, other: Plain) -> bool:
-        """Return whether two results of a learner's function are equal; with `any_order`, lists may differ in order."""
+        """Return whether two results of a learner's function are equal.
+
+        If the exercise sets `any_order`, lists with the same elements in different order are also equal.
+        """
         if self.any_order and type(one) is list and type(other) is list:
             one, other = (sorted(each, key=_as_json) for each in (one, other))
         return _as_json(one) == _as_json(other)
 
     @property
     def is_graded(self) -> bool:
-        """Whether the exercise gives points. Predictions and multiple-choice questions, easy to guess, give none."""
+        """Whether the exercise gives points.
+
+        Predictions give none, and neither do multiple-choice questions, because they are easy to guess.
+        """
         return self.points > 0
 
 
@@ -383,7 +390,7 @@ If it raises an error, none of the variants counts as judged.
 class Judging(NamedTuple):
     """How the answers to an exercise are checked: a function, and the configurations that learners may see.
 
-    `judge_together` checks several configurations at once, which is faster.
+    If `judge_together` is given, it checks several configurations at once, which is faster than one by one.
     """
 
     judge: Judge

@@ -22,7 +22,7 @@ CHOSEN = {
 
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's sink settings in a real Spark run, killed by SIGKILL at the failpoint that `variant` names.
+    """Check a learner's sink settings in one real Spark run, which SIGKILL ends at the failpoint that `variant` names.
 
     Raises a `LabError` if the run fails.
     """
@@ -31,9 +31,10 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """Check a learner's sink settings in one real Spark run for each variant (failpoint, batch, records per batch).
+    """Check a learner's sink settings in one real Spark run for each variant, and return the results in the same order.
 
-    The runs reuse Spark drivers, to save time. Raises a `LabError` if one of the runs fails.
+    A variant has the failpoint and batch at which Spark is killed, and the number of records per batch. The runs reuse
+    Spark drivers, to save time. Raises a `LabError` if one of the runs fails.
     """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
@@ -74,7 +75,7 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill a Spark run at each failpoint in `places`; return the outcome of each, and what a reader could have seen.
+    """Kill one Spark run at each failpoint in `places`; return the outcomes, each with the text that a reader saw.
 
     `records` are the numbers of records per batch in these runs.
     """

@@ -16,9 +16,9 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    Some variants test single messages instead, each with a table of ids that the receiver has already stored. The table
-    is the list `known`; or it contains the id `large`, and the messages have similar ids; or it contains `size` ids
-    that follow the id `first`.
+    A variant with `known`, `large` or `size` tests single messages instead, each with a table of ids that the receiver
+    has already stored. The table is the list `known`; or it contains the id `large`, and the messages have similar ids;
+    or it contains `size` ids that follow the id `first`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -28,7 +28,7 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
 
 def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield message ids with the table of known ids; some ids are in the table, others are new but similar."""
+    """Yield pairs of a message id and the table of known ids; some ids are in the table, others are new but similar."""
     known = list(variant["known"])
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
@@ -37,9 +37,10 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield new message ids that a careless comparison takes for a known id, each with the table of known ids.
+    """Yield pairs of a message id and a table of known ids.
 
-    The known id is mostly the variant's `large`, which is itself one of the messages.
+    A careless comparison takes the new ids for a known one, which is mostly the variant's `large`. That id is also
+    tested.
     """
     large = variant["large"]
     for number in (large, *numbers_alike(large)):
@@ -50,7 +51,7 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield the newest, a middle and the oldest id in a long table of known ids, each with this table."""
+    """Yield the newest, a middle and the oldest id in a long table of known ids, each paired with this table."""
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]
     for number in (table[0], table[size // 2], table[-1]):

@@ -31,7 +31,7 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """Return the keys in `DEMANDS` (1 to 5) of those requirements that a store does not meet for a job.
+    """Return the numbers (1 to 5, the keys in `DEMANDS`) of the requirements that a store does not meet for a job.
 
     `store` describes a store's transactions, and `job` has the interval and duration of checkpoints and the downtime.
     """
@@ -58,8 +58,8 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
     """Yield pairs of a store and a job whose times come from the variant.
 
-    The store of the first pair meets every demand. Each other store has a time limit that is just below, just above or
-    far from what the job needs.
+    The first store meets every requirement. The later ones combine all properties, with time limits just below, just
+    above or far from what the job needs.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]
@@ -102,7 +102,10 @@ BROKEN = Cases("broken", _stores, _wrong, "It is right about {} stores")
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function: rows `[offset, transaction]`, and each transaction's status."""
+    """Return the arguments of the learner's function: the rows read, and a dict from transaction to its status.
+
+    A row is `[offset, transaction]`, with an empty text for the transaction if it belongs to none.
+    """
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -113,9 +116,9 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with transactions of every status, in which a reader has read rows of any of them.
+    """Yield simulator states for all statuses of some transactions and all choices of rows that a reader has read.
 
-    Some of the rows belong to no transaction. `parts` has the numbers of transactions and of rows.
+    A row belongs to any of the transactions or to none. `parts` has the number of `transactions` and the most `rows`.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
@@ -135,8 +138,9 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 def judge_early(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
 
-    The cases are states of the simulators that the variant lists. If the variant has `named`, they are transactions
-    with names similar to this one; if it has `reads`, they are tables with this number of rows and transactions.
+    The cases are states of the simulators that the variant lists. If the variant has `named`, the cases are
+    transactions with names similar to `named` instead; if it has `reads`, they are tables with this number of rows and
+    transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:
@@ -145,7 +149,7 @@ def judge_early(answer: Answer, variant: Variant) -> Finding:
 
 
 class Reads(NamedTuple):
-    """A test case: rows that readers have read, and the status of each transaction.
+    """A test case: rows that readers have read, and in `ends` the status of each transaction.
 
     `is_kept` tells whether none of the rows belongs to an aborted transaction.
     """
@@ -172,7 +176,10 @@ def _names_alike(variant: Variant) -> Iterator[Reads]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
-    """Return a right case: the transactions `aborted` are aborted, and readers have read one row of each other one."""
+    """Return a test case without a fault: readers have read one row of each transaction that is not aborted.
+
+    `aborted` lists the aborted transactions among `names`; the others are open, prepared or committed.
+    """
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)

@@ -32,18 +32,18 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield a description of every kind of store in which rows become visible as `rows` says, such as `together`.
+    """Yield a description of every kind of store in which rows become visible in the way `rows`, such as `together`.
 
-    They differ in whether the store can stage rows, and which other writes it can make atomically with the rows.
+    The kinds differ in whether the store can stage rows, and in the writes that it can make atomically with the rows.
     """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return the reason why a sink cannot make its writes in this order with a store; empty if it can.
+    """Return why a sink cannot make its writes in this order with a store; empty if it can.
 
-    The reason is the end of a sentence.
+    The text is the end of a sentence.
     """
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
@@ -66,7 +66,10 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a simulated sink that makes its writes in this order, and after a restart uses all that it wrote."""
+    """Return a simulated sink that makes its writes in this order.
+
+    After a restart the sink uses everything that it has written, such as a marker.
+    """
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -156,10 +159,10 @@ ORDER = Cases("order", _stores, _wrong_order, "Every order was tested with crash
 
 
 def really_next(engine: str, left: list[str]) -> int:
-    """Return the number of the step that an engine runs after a crash, from the names of the files on disk (`left`).
+    """Return the number of the step that an engine runs next after a crash; `left` are the names of the files on disk.
 
     Spark repeats a planned batch that has no commit. Flink continues after the newest checkpoint registered in `ha/`,
-    where it registers a checkpoint only after writing its file `_metadata`
+    where it registers a checkpoint only after writing the checkpoint's file `_metadata`
     (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
     folder = "offsets/" if engine == "spark" else "ha/"
@@ -170,9 +173,9 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield lists of the file names that a crash can leave in an engine's checkpoint.
+    """Yield the engine with each list of file names that a crash can leave in its checkpoint.
 
-    The steps are numbered from the variant's `first` on. If the variant has `lists`, yield these instead.
+    The numbers of the steps begin with the variant's `first`. If the variant has `lists`, yield these lists instead.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):
@@ -191,7 +194,7 @@ def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
 
 
 def _many_files(engine: str, first: int, newest: int) -> list[str]:
-    """Return the names of the files of all steps from `first` on; the newest batch of Spark has no commit."""
+    """Return the names of the files of all steps from `first` to `newest`; Spark's newest batch has no commit."""
     if engine == "flink":
         return [name for number in range(first, newest + 1) for name in (f"chk-{number}/_metadata", f"ha/{number}")]
     before = [f"{folder}/{number}" for number in range(first, newest) for folder in ("offsets", "commits")]

@@ -33,7 +33,11 @@ class Request(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A store of rows after a request: newest generation, offset after the last row, and offsets just accepted."""
+    """A store of rows after a request.
+
+    `newest` is the newest generation, `following` the offset after the last row, and `accepted` the offsets just
+    accepted.
+    """
 
     newest: int
     following: int
@@ -43,8 +47,9 @@ class Stored(NamedTuple):
 def judge_admit(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for admitting requests to a partitioned store, on every request possible in a run.
 
-    `variant` has either `requests`, each with the arguments of one call; or the `topic` (the offsets of its records),
-    the `generations` of the owners, and `batch`, the largest number of records in a request.
+    `variant` has either `requests`, a list of the arguments of each call, or three parameters from which all requests
+    are built: `topic` (the offsets of its records), `generations` (of the owners), and `batch` (the most records in a
+    request).
     """
     ask = Asker(answer, "admit")
     parameters = dict(variant.parameters)
@@ -61,7 +66,7 @@ def _arguments(request: Request) -> tuple[Plain, ...]:
 
 
 def _right(request: Request) -> Stored | None:
-    """Return the state of the store after a request, and the offsets that it accepts; None if it fences the request."""
+    """Return the state of a store after a request, with the offsets that it accepts; None if the request is fenced."""
     if request.generation < request.newest:
         return None
     new = [offset for offset in request.offsets if offset >= request.following]
@@ -128,7 +133,7 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return two messages on the first fault in the list of accepted offsets: with details, and without any.
+    """Return two messages on the first fault in the list of accepted offsets, one with details and one without.
 
     Returns None if the answer lists exactly the right offsets, in order.
     """
@@ -152,7 +157,7 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
 
 def _state(answer: Stored, right: Stored) -> tuple[str, str]:
-    """Return two messages on a wrong generation or a wrong following offset: with details, and without any."""
+    """Return two messages on a wrong generation or a wrong following offset, one with details and one without."""
     if answer.newest != right.newest:
         return (
             f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",
@@ -207,9 +212,10 @@ MULTIPLES = (
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests with numbers near multiples of many others, so that remainders start again from 0 there.
+    """Yield requests with generations or offsets that are multiples of many numbers, or next to such a multiple.
 
-    They reveal an answer that divides, cuts, caps or rounds generations or offsets.
+    The remainders of a division start again from 0 there. The requests reveal an answer that divides, cuts, caps or
+    rounds generations or offsets.
     """
     for number in MULTIPLES:
         yield number - 1, 5, number, (5,)

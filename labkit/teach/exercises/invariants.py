@@ -34,7 +34,7 @@ Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 
 
 class ObservedModel(Overlay[Any]):
-    """A simulator in which only the property `claim` is checked, instead of its own properties."""
+    """A simulator whose own properties are replaced by the single property `claim`."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
         super().__init__(model)
@@ -45,7 +45,7 @@ class ObservedModel(Overlay[Any]):
 
 
 class Case(NamedTuple):
-    """One test of a learner's property: the arguments of a call, and whether True is the right result.
+    """One test of a learner's property: the arguments of a call (`question`), and the right result (`is_kept`).
 
     `state` is the first simulator state for which the learner's function gets these arguments.
     """
@@ -57,10 +57,11 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return all tests of a learner's property on the states that a simulator reaches.
+    """Return the tests of a learner's property on the states of a simulator.
 
-    `watch` is the exercise, and `parameters`, as JSON, configure the simulator. If `assembled` is not empty, the states
-    are built from the parts that it lists, also as JSON, whether or not the simulator reaches them.
+    `watch` is the exercise, and `parameters`, as JSON, configure the simulator. If `assembled` is empty, the states are
+    all that the simulator reaches. Otherwise it lists parts, as JSON, from which the states are built, whether or not
+    the simulator reaches them.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -93,7 +94,8 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
 class System(NamedTuple):
     """A configured simulator, on whose states a learner's property is tested.
 
-    With `assembled`, states are combined from these parts, including states that no run reaches.
+    If `assembled` is given, it lists parts of states, and the tested states are built from these parts, including
+    states that no run reaches.
     """
 
     name: str
@@ -113,9 +115,9 @@ class System(NamedTuple):
 class Watch:
     """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
 
-    `function` is its Python name, and the property `claim` of the simulator gives the right results. `view` returns
-    the arguments for a state, `assemble` builds states that no run reaches, and `arrange` returns the arguments in each
-    order in which the function is asked.
+    `function` is the Python name of the learner's function, and the simulator's property `claim` gives the right
+    results. `view` turns a state into the function's arguments, `assemble` builds states that no run reaches, and
+    `arrange` returns the arguments in each order in which the function is asked.
     """
 
     function: str
@@ -132,8 +134,8 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check a learner's property on the states of each simulator in `variant`; report the first disagreement.
 
-        The parameters `good` and `bad` list correct and faulty simulators, each with name and configuration. An
-        entry of `assembled` also has parts from which states are built.
+        The variant's lists `good`, `bad` and `assembled` have the name and the configuration of each simulator: those
+        without a fault, those with one, and those whose states are built from parts, which an entry lists last.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -192,7 +194,7 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the simulators in `variant`: the correct ones, then the faulty ones, then those with assembled states."""
+    """Return the simulators in `variant`: first correct ones, then faulty ones, then those with assembled states."""
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),

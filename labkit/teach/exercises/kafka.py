@@ -20,15 +20,18 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def _logs(variant: Variant) -> Iterator[Log]:
-    """Yield every log up to the variant's `length`, and the longer ones in its list `logs`."""
+    """Yield every log with up to `length` entries, and then the longer logs in the list `logs`.
+
+    `length` and `logs` are parameters of the variant.
+    """
     yield from logs_of(variant["names"], variant["length"])
     yield from map(tuple, dict(variant.parameters).get("logs", ()))
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every possible Kafka log of up to `length` entries, with transactions of these names; short logs first.
+    """Yield every possible Kafka log of up to `length` entries whose transactions have these names, short logs first.
 
-    Commit and abort markers only end transactions that are open.
+    A log contains a commit or abort marker only where a transaction of that name is open.
     """
     level: list[Log] = [()]
     for _ in range(length):
@@ -47,7 +50,7 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def visible(log: Log) -> list[int]:
-    """Return the offsets that a read_committed reader gets from a log; the right answer for the learner's function."""
+    """Return the offsets that a read_committed reader gets from a log. This is the right answer to the exercise."""
     numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
     partition: Partition = tuple(
         Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)
@@ -58,13 +61,13 @@ def visible(log: Log) -> list[int]:
 
 
 def logs_alike(pairs: Sequence[tuple[str, str]]) -> Iterator[Log]:
-    """Yield for each pair of similar names a log in which the first name's transaction aborts, the other's commits."""
+    """Yield a log for each pair of similar names; the transaction of the first name aborts, the other one commits."""
     for undone, done in pairs:
         yield (("write", undone), ("write", done), ("abort", undone), ("plain", ""), ("commit", done), ("plain", ""))
 
 
 def long_logs(entries: int) -> Iterator[Log]:
-    """Yield a log with many entries between a record and its marker, and one with many transactions of one name."""
+    """Yield two long logs: one with `entries` entries between a record and its marker, one with many transactions."""
     plain = [("plain", "")] * entries
     yield (("write", "a"), *plain, ("write", "b"), ("commit", "a"), ("plain", ""))
     yield tuple(each for end in ("commit", "abort", "commit") * 8 for each in (("write", "a"), (end, "a")))

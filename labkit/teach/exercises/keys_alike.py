@@ -190,7 +190,7 @@ _RANDOM_RUNS, _RANDOM_LENGTH = 14, 1_000
 
 
 class Step(NamedTuple):
-    """A step of a workflow's run; the name of the run and the step's number identify it."""
+    """A step of a workflow's run; the run's name and the step's number together identify it."""
 
     run: str
     name: str
@@ -198,10 +198,10 @@ class Step(NamedTuple):
 
 
 def joined_as(key: str, step: Step) -> Iterator[Step]:
-    """Yield two steps that get equal keys if every key joins its parts in the way that `key`, the key of `step`, shows.
+    """Yield two steps that get equal keys if all keys join their parts as `key`, which is the key of `step`, does.
 
     For example, if keys have the form *run-name-number*, the step *b-c* of the run *a* and the step *c* of the run
-    *a-b* get equal ones. Yields nothing if `key` does not contain run and name, for example because it is a hash.
+    *a-b* get equal keys. Yields nothing if `key` does not contain run and name, for example because it is a hash.
     """
     run, name, number = step
     if run not in key or name not in key:
@@ -246,8 +246,8 @@ def padded(word: str) -> Iterator[Step]:
     """Yield pairs of steps that get equal keys if a key joins a text and a padded number without a separator.
 
     The number may be decimal, octal, hexadecimal or binary, and padded with zeros or blanks to any width. For example,
-    *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs are equal only if
-    the key also contains the length of the text.
+    *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs collide only in keys
+    that also contain the length of the text.
     """
     for base, widths in ((10, range(1, DIGITS)), (8, range(1, DIGITS)), (16, range(1, 8)), (2, (1, 2, 4, 8, 16))):
         for width in widths:
@@ -261,16 +261,16 @@ def padded(word: str) -> Iterator[Step]:
 
 
 def numbers_alike(step: Step) -> Iterator[Step]:
-    """Yield steps of one run whose numbers become equal if a key cuts or rounds them, or uses only a remainder."""
+    """Yield steps of one run whose numbers become equal in a key that cuts or rounds them, or uses only a remainder."""
     numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
     numbers += [step.number + 2**power for power in range(4, 30)]
     yield from (step._replace(number=number) for number in dict.fromkeys(numbers))
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step in runs with other names, which a wrong key confuses.
+    """Yield copies of a step in runs with other names that a wrong key confuses.
 
-    The names are equal for a key that cuts them, removes or replaces characters, or uses only their length.
+    The names become equal in a key that cuts names, removes or replaces characters, or uses only the length of a name.
     """
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
@@ -287,16 +287,16 @@ def runs_alike(step: Step) -> Iterator[Step]:
 
 
 def random_runs(step: Step) -> list[Step]:
-    """Return copies of a step in runs with long random names; only a key with a hash can be shorter than these."""
+    """Return copies of a step in runs with long random names; a key shorter than these names must be a hash."""
     letters = Random(step.run)
     names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))
     return [step._replace(run=name) for name in names]
 
 
 def bits(keys: Sequence[str]) -> float:
-    """Return how many bits of information `keys` can hold at most, so that a short hash is noticed.
+    """Return how many bits of information `keys` can hold at most; a small number reveals that keys are a short hash.
 
-    That is the length of the longest key, without the beginning and end that all keys share, times the bits of a
+    The number is the length of the longest key, without the beginning and end that all keys share, times the bits of a
     character. The alphabet is assumed to be the smallest usual one that contains the characters, such as hexadecimal.
     """
     rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
@@ -317,8 +317,8 @@ def _without_common_start(texts: Sequence[str]) -> list[str]:
 def names_alike(name: str) -> Iterator[tuple[str, str]]:
     """Yield pairs of different step names that a careless comparison confuses.
 
-    They differ for example in a blank, in upper and lower case or only at the end; or one is a word that also stands in
-    the journal, such as `done`.
+    The two names differ for example in a blank, in upper and lower case, or only at the end. Or one of them is a word
+    that also occurs as a value in the journal, such as `done`.
     """
     for text in ("a", " ", " a", "\n", "1", "-", ".", "'", "\0"):
         yield from ((name, f"{name}{text}"), (f"{name}{text}", name), (name, f"{text}{name}"), (f"{text}{name}", name))

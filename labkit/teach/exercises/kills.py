@@ -53,9 +53,9 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the content of a database after a sink made these requests, given its content before (`stored`).
+    """Return the content of a database after a sink made these requests; `stored` was the content before.
 
-    The content is a list of row numbers, as text, and `MARK` if the sink has stored its marker, from which it learns
+    The content is a list of row numbers, as text, and of `MARK` if the sink has stored its marker, from which it learns
     after a restart that the rows are written. A transaction that is still open is rolled back.
     """
     kept = list(stored)

@@ -18,10 +18,13 @@ MOVED: dict[str, str] = {
 
 
 def now(name: str, names: Container[str] = ()) -> str:
-    """Return the current name of an exercise that may have been renamed; a name in `names` is current already."""
+    """Return the current name of an exercise that may have been renamed.
+
+    A name in `names` is current and returned unchanged.
+    """
     return name if name in names else MOVED.get(name, name)
 
 
 def sentence_on(name: str) -> str:
-    """Return a sentence with the current name of an exercise; empty if `name` is the current one."""
+    """Return a sentence that says which name an exercise has now; empty if `name` is still its name."""
     return f"{name} has moved: it is {MOVED[name]} now." if name in MOVED else ""

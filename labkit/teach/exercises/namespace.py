@@ -102,13 +102,16 @@ class InNotebook:
 
 
 def _copied(values: Sequence[Plain]) -> list[Any]:
-    """Copy values so that equal numbers and texts are different objects, as in the grader's process."""
+    """Copy values so that equal numbers and texts are different objects, as they are in the grader's process."""
     copies: list[Any] = json.loads(json.dumps(values))
     return copies
 
 
 def _read(source_name: str, value: object) -> Plain:
-    """Return the value as plain data, which JSON can represent; error messages call it `source_name`."""
+    """Return the learner's value as plain data, which JSON can represent.
+
+    Raises `AnswerFailed` if that is impossible; its message calls the value `source_name`.
+    """
     try:
         return plain(value)
     except NotPlain as error:
@@ -135,10 +138,10 @@ def can_limit_memory() -> bool:
 def memory_limit() -> Iterator[None]:
     """Let the block raise `MemoryError` before this process has `ROOM` more bytes of memory than now.
 
-    Without this limit, a function that lists all numbers below a large one fills the machine's memory, and no time
-    limit can end that, because Python handles no signal in the meantime. Works only on Linux and in the main thread
-    (see `can_limit_memory`). A process that the block starts inherits the limit and keeps it for life, also after the
-    block; so start no server there.
+    Without this limit, a function that lists all numbers below a large one fills the machine's memory. No time limit
+    can end such a function, because Python handles no signal in the meantime. Works only on Linux and in the main
+    thread (see `can_limit_memory`). A process that the block starts inherits the limit and keeps it for life, also
+    after the block; so start no server there.
     """
     if not can_limit_memory():
         yield

@@ -89,7 +89,7 @@ A query could change the first two only for later statements of its session, and
 class Case:
     """One test of the learner's query: the job, and the transactions that are prepared before the query runs.
 
-    `decided` is the number of the job's last batch that must be committed. The name of a transaction is `job/batch`.
+    `decided` is the number of the job's last batch that must be committed. Each transaction is named `job/batch`.
     """
 
     job: str
@@ -105,12 +105,15 @@ class Case:
 
     @property
     def committed(self) -> list[str]:
-        """The names of those transactions that the query should commit: the job's, up to batch `decided`."""
+        """The names of the transactions that the query should commit: those of the job, up to batch `decided`."""
         return sorted(gid for gid in self.own if int(gid.split("/")[1]) <= self.decided)
 
     @property
     def left(self) -> list[str]:
-        """The names of the transactions that the query must not touch: those of other jobs, and of another database."""
+        """The names of the transactions that the query must not touch.
+
+        They belong to other jobs, or are prepared in another database.
+        """
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
@@ -118,9 +121,9 @@ class Case:
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     """Test a learner's query that returns statements to finish prepared transactions, on a real PostgreSQL.
 
-    Prepares the transactions that `variant` lists, runs the query, sends the statements that it returns, and checks
-    which transactions are committed and which are still prepared. Raises `ServiceUnavailable` if no PostgreSQL can
-    be started or set up.
+    Prepares the transactions that `variant` lists, runs the query, sends the statements that the query returns, and
+    checks which transactions are then committed and which are still prepared. Raises `ServiceUnavailable` if no
+    PostgreSQL can be started or set up.
     """
     parameters = dict(variant.parameters)
     case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))
@@ -244,7 +247,7 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Send the statements one by one; return the first one that fails with its error message, or an empty text."""
+        """Send the statements one by one; return the first that fails, with its error message, or an empty text."""
         statement = "nothing"
         try:
             with self._session() as learner:

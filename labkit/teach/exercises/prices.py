@@ -33,7 +33,7 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """Return the longest commit interval, in whole seconds, with which a job keeps its limits; None if there is none.
+    """Return the longest commit interval, in whole seconds, at which a job stays within its limits; None if none does.
 
     `job` has the limits: the longest wait, the most repeated records, and the transaction timeout. It also has the rate
     of records and the duration of a commit.
@@ -57,9 +57,9 @@ def lost(interval: float, cost: float, between: float) -> float:
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of time that a job loses to commits and crashes, over `TRIED` intervals.
+    """Return the smallest fraction of its time that a job can lose to commits and to repeated work.
 
-    `lost` computes the fraction for each commit interval. `cost` is the time of a commit and `between` the time between
+    The commit interval is chosen from `TRIED` intervals. `cost` is the time of a commit and `between` the time between
     two crashes, in the same unit.
     """
     least, most = cost / 100, between * 100
@@ -109,11 +109,11 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """Return a job with its limits as a dict, as the learner's function receives it.
+    """Return a job and its limits as a dict, the argument of the learner's function.
 
-    `commit` is the duration of a commit in seconds, and `rate` the records per second. The limits: `latency`, the
-    longest wait of a record in seconds; `again`, the most records that a crash may repeat; and `timeout`, the
-    timeout of a transaction in seconds.
+    `commit` is the duration of a commit in seconds, and `rate` the number of records per second. The limits are
+    `latency`, the longest wait of a record in seconds; `again`, the most records that a crash may repeat; and
+    `timeout`, the timeout of a transaction in seconds.
     """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 

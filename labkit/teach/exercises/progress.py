@@ -56,7 +56,7 @@ def of(name: str) -> Note:
 def note(name: str, **more: Unpack[Note]) -> None:
     """Add these values to the saved progress in one exercise or question.
 
-    If the file cannot be written, they are kept in memory, and no error is raised.
+    If the file cannot be written, the values are kept in memory, and no error is raised.
     """
     stored = _all()
     stored[name] = {**stored.get(name, Note()), **more}
@@ -83,7 +83,10 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return the saved progress by exercise (None without a usable file), and whether the whole file was readable."""
+    """Return a dict from exercise or question to saved progress, and whether the whole file was readable.
+
+    The first result is None if there is no usable file.
+    """
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:

@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"(\d\d[a-z]?)-")
 
 
 def assignments() -> dict[str, Assignment]:
-    """Return the text, hints and points of every exercise by name, in the order of the course."""
+    """Return a dict from exercise name to its text, hints and points, in the order of the course."""
     numbers = sorted(each.name.removesuffix(".toml") for each in _FOLDER.iterdir() if each.name.endswith(".toml"))
     return {name: each for number in numbers for name, (each, _) in _of_notebook(number).items()}
 
@@ -40,14 +40,14 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return all exercises of the notebook to which the exercise `name` belongs, each with its judge's module."""
+    """Return all exercises of the notebook to which the exercise `name` belongs, as a dict like `_of_notebook`."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """Return the exercises of a notebook by name, each with the name of the module that checks its answers."""
+    """Return a dict from each exercise of a notebook to a pair: its text, and the module that checks the answers."""
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}
@@ -81,7 +81,7 @@ def _judging(assignment: Assignment, module: str) -> Judging:
 
 
 class _Exercises(Mapping[str, Exercise]):
-    """A mapping from names to exercises, each of which is loaded when it is looked up."""
+    """A mapping from name to exercise. Each exercise is loaded when it is looked up."""
 
     def __init__(self, *, only_graded: bool) -> None:
         self._only_graded = only_graded

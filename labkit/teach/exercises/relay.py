@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 class Wrong(Exception):
-    """The relay made a wrong step. `finding` is the failed result, which tells the learner what was wrong."""
+    """The relay took a wrong step. `finding` is the failed result, which tells the learner what was wrong."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:
         super().__init__(observed)
@@ -57,9 +57,9 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
     `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
     `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
-    number of messages in a row that a broker refuses while it is down. With `held`, the positions of rows that the
-    broker has refused, check only the next step. With `outboxes`, a list of tables, check two runs for each of them: in
-    one the broker refuses every message, in the other none.
+    number of messages in a row that a broker refuses while it is down. If it has `held`, the positions of rows that the
+    broker has refused, check only the next step. If it has `outboxes`, a list of tables, check two runs with each
+    table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -78,7 +78,7 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
-    """Perform every run of up to `until` steps, and return the number of their states.
+    """Perform every run of up to `until` steps (without a limit for None), and return the number of states.
 
     Raises `Wrong` for a wrong step.
     """
@@ -108,7 +108,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield every state that can follow the relay's next step, also after a refusal or a kill.
+    """Yield every state that can follow the relay's next step, including states after a refusal or a kill.
 
     Raises `Wrong` for a wrong step.
     """
@@ -158,7 +158,10 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 
 
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
-    """Return the relay's next step, the position of its row (-1: none), and the call with its answer as text."""
+    """Return the relay's next step, the position of the row in this step (-1: none), and the learner's answer as text.
+
+    The text shows the call with its answer, after the latest events of the run.
+    """
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
     published: list[Plain] = [rows[place][0] for place in run.published]
@@ -200,7 +203,7 @@ def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
 
 
 def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
-    """Raise `Wrong` if the last message in the topic is out of order among the messages about the same purchase."""
+    """Raise `Wrong` if the last message in the topic breaks the order of the messages about one purchase."""
     verdict = _verdict(rows, run.topic)
     if verdict.regression:
         number, order = rows[verdict.regression[0]]
@@ -221,7 +224,7 @@ def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
 
 
 def _named(order: str) -> str:
-    """Return an order's name for a message; in quotes if it begins or ends with blanks, which one would overlook."""
+    """Return an order's name for a message; in quotes if it begins or ends with blanks, which are easy to overlook."""
     return distinct(order) if order == order.strip() else shown(order)
 
 
@@ -235,9 +238,9 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return an outbox with orders of similar names, two by two, to test how an answer compares names.
+    """Return an outbox whose orders have similar names, in pairs, to test how an answer compares names.
 
-    The rows' ids are first `NUMBERS_ALIKE`, which are similar as well, and then those of `ids`.
+    The first rows have the ids `NUMBERS_ALIKE`, which are similar as well; the later rows have those in `ids`.
     """
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]
@@ -245,7 +248,7 @@ def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
 
 
 def orders_alike(groups: Iterable[Sequence[str]], first: int) -> Iterator[tuple[Row, ...]]:
-    """Yield for each group of similar order names an outbox with one row per name; ids count up from `first`."""
+    """Yield one outbox for each group of similar order names, with one row per name; ids count up from `first`."""
     for orders in groups:
         yield tuple(enumerate(orders, first))
 

@@ -18,8 +18,8 @@ ITEMS = ("pen", "book", "lamp")
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    The variant has the numbers of the `orders` in the source, the `size` of a range, and `damage`: for each call the
-    changes to the table, as `_table` applies them.
+    The variant has `orders`, the numbers of the orders in the source; `size`, the number of orders in a range; and
+    `damage`, which lists for each call the changes to the table, as `_table` applies them.
     """
     ask = Asker(answer, "damaged")
     source = [_row(number) for number in variant["orders"]]
@@ -101,7 +101,7 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Yield for each damaged row the first number of its range, and the damage as text."""
+    """Yield for each damaged row a pair: the first number of the row's range, and the damage as text."""
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
     for row in sorted({*there, *right}):
@@ -131,7 +131,11 @@ def _joined(firsts: Sequence[int], size: int) -> Ranges:
 
 
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
-    """Return a message on the first difference between two lists of ranges, and a message without details."""
+    """Return two messages on the first difference between the learner's and the right ranges.
+
+    Only the first message has details. `why` maps the first number of each damaged range to the damage, and `size` is
+    the length of a range.
+    """
 
     def is_covered(number: int) -> bool:
         return any(first <= number <= last for first, last in ranges)

@@ -32,8 +32,8 @@ SECONDS = 60.0
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
     """Return a sentence on a call that the learner's function answers differently in a new process; empty if none.
 
-    `sources` are the notebook's cells to run there, and `place` is the position of the one that defines the
-    function. The text is also empty in a browser, and if the cells do not run in another process.
+    `sources` are the notebook's cells, which run in the new process; `place` is the position of the cell that defines
+    the function. The text is also empty in a browser, and if the cells fail in the new process.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]
@@ -64,9 +64,9 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run the cells from standard input, repeat the calls that come with them, and print the answers as JSON.
+    """Run the cells from standard input, repeat the learner's calls that come with them, and print the answers as JSON.
 
-    The calls were made earlier in the notebook, to the learner's function.
+    The calls are those that the learner's function has already answered in the notebook.
     """
     channel = os.dup(1)
     os.dup2(2, 1)

@@ -31,7 +31,7 @@ class AnswerNode:
     """A node of a cache that makes a second search unnecessary for a function that behaves like an earlier one.
 
     The result of a search depends only on the function's answers. So the cache is a tree: an inner node holds the
-    arguments of the next call, with one child for each answer (`after`); a leaf holds the result (`finding`).
+    arguments of the next call, and in `after` a child for each answer; a leaf holds the result (`finding`).
     """
 
     arguments: tuple[Any, ...] = ()
@@ -40,14 +40,14 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Call the learner's function along this tree; return the leaf that its answers reach, or None if none does."""
+        """Call the learner's function along this tree; return the leaf to which its answers lead, or None."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
         return node
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
-        """Store the result of a search in this cache, under the function's answers that led to it."""
+        """Store the result of a search as a leaf of this tree, at the end of the function's answers in that search."""
         node = self
         for arguments, answer in ask.questions:
             node.arguments = tuple(arguments)
@@ -76,9 +76,9 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
-    """Return the result of an earlier search in which a function gave the same answers; otherwise call `judge`.
+    """Return the result of an earlier search in which the function gave the same answers; if none, call `judge`.
 
-    `configuration` identifies everything else on which the result depends. Raises the errors of `judge`.
+    `configuration` identifies everything except the answers on which the result depends. Raises the errors of `judge`.
     """
     tree = _search_tree(configuration)
     if settled := tree.look(ask):
@@ -89,14 +89,17 @@ def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | Non
 
 
 def unusable(name: str, error: Unusable) -> Finding:
-    """Return the failed result for an answer of the wrong form; `name` is the learner's function."""
+    """Return the failed result for an answer of the wrong form, with the message of `error`.
+
+    `name` is the learner's function.
+    """
     return Finding(False, str(error), general=f"{name} returned a value of the wrong form, or something impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """Return the result for a function that passed all tests; it fails nevertheless if repeated calls differ now.
+    """Return the result for a function that passed all tests: it passes, unless repeated calls now have other answers.
 
-    `seen` is a sentence on the tests for the learner.
+    `seen` is a sentence for the learner on the tests.
     """
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
@@ -107,7 +110,7 @@ def steady(ask: Asker, seen: str) -> Finding:
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
     """Check a learner's function on one case after the other, until `wrong` returns a failed result.
 
-    If all are right, the message is `right`, in which `{}` becomes the number of cases.
+    If the function is right about all cases, the message is `right`, in which `{}` becomes the number of cases.
     """
     count = 0
     try:
@@ -124,9 +127,9 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 class Cases(Generic[T]):
     """An exercise whose answer is a function that is checked on one case after the other.
 
-    `function` is its Python name, and `cases` returns the cases of a variant. `wrong` calls it for one case, and
-    returns the failed result, or None if the answer is right. The message for a passed exercise is `right`, in which
-    `{}` becomes the number of cases, and `{name}` the variant's parameter `name`.
+    `function` is the Python name of the answer, and `cases` returns the cases of a variant. `wrong` calls the function
+    for one case, and returns the failed result, or None if the answer is right. The message for a passed exercise is
+    `right`, in which `{}` becomes the number of cases, and `{name}` the variant's parameter `name`.
     """
 
     function: str
@@ -167,7 +170,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """Return a sentence with the last answers of the learner's function along a trace."""
+    """Return a sentence with the last answers of the learner's function in a run; `trace` lists the run's actions."""
     answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
@@ -184,7 +187,11 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """Return the failed result for the nearest state from which no schedule reaches the end; None if there is none."""
+    """Return the failed result for a state from which no schedule reaches the end of a run; None if there is none.
+
+    Of several such states, it describes the one with the fewest actions before it. `ends` is the name of the property
+    that tells whether a state is the end of a run.
+    """
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
     for state in before:

@@ -63,7 +63,8 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield snapshots in which transfers are recorded at sender, receiver or channel, in right or wrong ways.
 
     Each key of `choice` is a way to record a transfer, such as `done` (sent and received), `gone` (sent, then nowhere),
-    `come` (arrived, but never sent) or `any` (every way). Its value lists the channels whose transfers are recorded so.
+    `come` (arrived, but never sent) or `any` (every way in turn). The value lists the channels of the transfers that
+    are recorded in this way.
     """
     if "numbered" in choice:
         yield model.initial()._replace(completed=tuple(_numbered(len(model.initial().processes), choice)))
@@ -113,9 +114,9 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return a description of a snapshot in which the transfers `gone` are lost, and nobody sent the transfers `came`.
+    """Return a description of a snapshot that lost the transfers `gone` and contains the transfers `came`, never sent.
 
-    `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded so.
+    `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded in this way.
     """
     return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
 
@@ -123,8 +124,8 @@ def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int])
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
     """Return a description of a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
-    If `exchange` is the position of a transfer, this transfer is lost in the snapshot, and one that nobody sent has
-    arrived. With -1 the snapshot is right. `channels` limits the number of channels.
+    If `exchange` is the position of a transfer, the snapshot lost this transfer, and contains another one that nobody
+    sent. With -1 the snapshot is right. `channels` limits the number of channels.
     """
     numbers = {way: [2 * place for place in range(number) if place != exchange]}
     if exchange >= 0:

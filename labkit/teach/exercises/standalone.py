@@ -46,7 +46,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Opened(NamedTuple):
-    """A learner's notebook file: its exercises, its cells, the original cells, and which cells are graded."""
+    """A learner's notebook file: its exercises, its cells, the original cells, and which of its cells are graded."""
 
     exercises: list[Assignment]
     cells: Sequence[Cell]
@@ -161,7 +161,7 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
 
 
 def main(path: Path) -> None:
-    """Check a notebook and print one line of JSON for each exercise, on a descriptor that its cells cannot write to.
+    """Check a notebook and print one line of JSON for each exercise, on a descriptor that the cells cannot write to.
 
     Runs in a separate process, which `checked` starts.
     """

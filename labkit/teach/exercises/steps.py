@@ -20,14 +20,14 @@ Exchanges = Sequence[Sequence[Any]]
 
 
 class Waits(BaseException):
-    """A sink's request has no recorded reply yet, so the sink is interrupted here.
+    """Interrupts a sink at a request that has no recorded reply yet.
 
-    A `BaseException`, so that the sink's `except Exception` does not catch it.
+    It is a `BaseException`, so that the sink's `except Exception` does not catch it.
     """
 
 
 class Store:
-    """A store that replays recorded replies to a sink's requests, and interrupts the sink after the last one."""
+    """A store that replays recorded replies to a sink's requests, and interrupts the sink when no reply is left."""
 
     HAS = ""
     """The names of the methods that a sink may call, for the error message on any other call."""
@@ -113,11 +113,12 @@ STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
 def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: Sequence[Plain]) -> Any:
-    """Run a sink from its beginning, with recorded replies, until it makes a new request, and return what it does then.
+    """Run a sink from its beginning, with recorded replies, until it makes a new request or ends; return the event.
 
-    Returns `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
-    repeat its earlier requests. `exchanges` are these requests with the store's replies. `arguments` are passed to the
-    sink after its first argument, the store. A sink that is not written yet returns or raises what its stub does.
+    The event is `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
+    repeat its earlier requests. `exchanges` are the earlier requests with the store's replies. `arguments` are passed
+    to the sink after its first argument, the store. A sink that is not written yet returns or raises what its stub
+    does.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

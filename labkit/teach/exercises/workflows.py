@@ -81,7 +81,7 @@ class Workflow(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The step for which a workflow asks, and the engine's answer."""
+    """The step that a workflow wants to execute, and the answer of the learner's engine."""
 
     number: int
     name: str
@@ -90,7 +90,7 @@ class Asked(NamedTuple):
 
 
 class Wrong(Exception):  # a finding, and no fault of the judge
-    """The learner's engine took a wrong action; `finding` is the failed result, which describes it to the learner."""
+    """The learner's engine took a wrong action. `finding` is the failed result, which describes it to the learner."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:
         super().__init__(observed)
@@ -102,10 +102,10 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 
     `variant` may describe the workflow: `steps` and `results`, the names and results of its steps; `then`, the steps of
     a new version that a restart may bring; `firsts`, possible numbers of the first step; `runs`, the names of runs that
-    share a receiver; and `hour`, at which each run begins. The receiver remembers a key for `keeps` hours. A run has at
-    most `crashes` kills, `losses` lost answers and `stalls` pauses of a process; a restart or a pause takes one of the
-    `downtimes`, in hours. If the variant has a `probe` (a run, a step's name and its number), check instead only
-    similar steps and names, which a careless key or comparison confuses (see `_probed`).
+    share a receiver; and `hour`, the time at which each run begins. The receiver remembers a key for `keeps` hours. A
+    run has at most `crashes` kills, `losses` lost answers and `stalls` pauses of a process; a restart or a pause takes
+    one of the `downtimes`, in hours. If the variant has a `probe` (a run, a step's name and its number), check instead
+    only steps and names similar to the probe, which a careless rule confuses (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
@@ -143,7 +143,8 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
     """Check every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
 
-    `keys` maps each idempotency key so far to its run and its step's number; this function adds new keys.
+    `begin` is the first state. `keys` maps each idempotency key to its run and its step's number; this function adds
+    the keys that it sees.
     """
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
@@ -161,9 +162,9 @@ def _key(run: Run) -> str:
 
 
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
-    """Yield every state that can follow the engine's next action, also after a lost answer or a kill.
+    """Yield every state that can follow the engine's next action, including states after a lost answer or a kill.
 
-    Raises `Wrong` if the action is wrong.
+    Raises `Wrong` if the action is wrong. `keys` is described at `_search`.
     """
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
@@ -211,13 +212,13 @@ def _restarts(workflow: Workflow, run: Run) -> Iterator[Run]:
 
 
 def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
-    """Yield the states after the running process has stood still for hours before its next action."""
+    """Yield the states after the running process has paused for some hours before its next action."""
     for hours in workflow.downtimes if run.stalls else ():
         yield run._replace(now=run.now + hours, stalls=run.stalls - 1, story=(*run.story, f"{hours} h without action"))
 
 
 def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
-    """Check a learner's engine on steps and names similar to `probe`, which a careless rule confuses.
+    """Check a learner's engine on steps and names that a careless rule confuses with `probe`.
 
     Returns the number of calls. Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in
     `probe` should consist of small letters, which most simplifications of a text leave unchanged.
@@ -242,16 +243,16 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
 
 
 def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
-    """Return a workflow whose step is called `name`, and a state whose journal has another name under this number.
+    """Return a workflow with a renamed step, which the engine must refuse, and the state of its run.
 
-    `before` is the name in the journal. The engine must refuse such a workflow.
+    The step is called `name` now, and `before` in the journal.
     """
     run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
     return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return the arguments for a learner's function that must now send a step's message for the first time."""
+    """Return arguments for the learner's function to which the only right answer is to send a step's message."""
     about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 
@@ -273,7 +274,10 @@ def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
 
 
 def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
-    """Return the arguments for a learner's function that chooses the engine's next action in this state of a run."""
+    """Return the arguments with which the learner's function is asked for the next action in this state of a run.
+
+    `number` is the number of the run's present step.
+    """
     name = workflow.versions[run.version][run.place]
     step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
     journal: list[Plain] = [list(entry) for entry in run.journal]
@@ -281,7 +285,10 @@ def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
-    """Return the engine's next action, and the call with its answer as text."""
+    """Return the engine's next action in this state of a run, and the learner's call with its answer as text.
+
+    `number` is the number of the run's present step.
+    """
     arguments = _arguments(workflow, run, number)
     value = ask(*arguments)
     reply = ask.with_answer(*arguments)
@@ -297,7 +304,7 @@ def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list
 
 
 def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
-    """Raise `Wrong` for an action that the journal or the process's own state already shows to be wrong."""
+    """Raise `Wrong` for an action that the journal or the running process's own state already proves wrong."""
     number, name, reply = asked
     entries = [entry for entry in run.journal if entry.number == number]
     kind = action[0]
@@ -383,9 +390,10 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
-    """Return whether sending this step's message is risky.
+    """Return whether sending this step's message could make the receiver accept it twice.
 
-    It is if the receiver may have accepted the message before and no longer knows its key, or never takes keys.
+    That is so if an earlier process may have sent the message, and the receiver no longer knows its key, or never takes
+    keys. `entries` are the journal's entries on this step.
     """
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
@@ -396,7 +404,7 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
 def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
     """Return the state of the run after the receiver has answered a message with this key.
 
-    Raises `Wrong` if another step has the same key, or if the receiver accepts the message a second time.
+    Raises `Wrong` if another step's message had the same key, or if the receiver accepts the message a second time.
     """
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
@@ -422,7 +430,7 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
 def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
     """Return a sentence on why the receiver did not recognise a message that it had accepted before.
 
-    `earlier` lists the keys of those messages with their hours, and `key` is the new one.
+    `earlier` lists how the message was accepted before, as pairs of key and hour; `key` is its present key.
     """
     if not workflow.keeps:
         return "This receiver takes no keys, so a message that may have been sent is never sent again."

@@ -41,9 +41,9 @@ RESTORED = "a restored checkpoint"
 
 
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Yield every kill that is possible in these batches: before each request of the sink, and after the last one.
+    """Yield every kill that is possible in these batches: before each request of the sink, and after its last request.
 
-    `tried` is a run without a crash, from which the number of requests is known. `torn` adds kills in the middle of
+    `tried` is a run without a crash, which shows how many requests the sink makes. `torn` adds kills in the middle of
     writing a file. A batch in which the sink raised an error gets no kill.
     """
     deliveries = tried.story.deliveries
@@ -66,9 +66,9 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which the sink is killed in its first batch, and once more before a request of the recovery.
+    """Yield runs in which the sink is killed twice: in its first batch, and before a request of the recovery.
 
-    Kills that leave the same stored data lead to the same recovery, which is tested only once.
+    If several first kills leave the same stored data, only one of them is tested, because the recoveries are the same.
     """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
@@ -147,10 +147,11 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Run queries with similar names that each write a batch 0 and repeat it.
+    """Run queries with similar names that each write a batch 0 and then repeat it.
 
-    The first query also writes `LATER_BATCHES`. If another query's name is a 0 and the first query's name, it also
-    writes batch 1: a sink whose keys join batch number and name takes this batch for batch 10 of the first query.
+    The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
+    query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
+    first query.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
@@ -191,7 +192,7 @@ def wrong_in_the_end(tried: TrialResult) -> str:
 
 
 def _altered(tried: TrialResult) -> str:
-    """Return a sentence on the first row in the store whose item or amount the sink has changed; empty if none."""
+    """Return a sentence on the first stored row whose item or amount the sink has changed; empty if there is none."""
     sent = {row["id"]: row for batch in tried.due for row in batch}
     for row in tried.story.samples[-1].seen:
         if row.id not in sent:
@@ -233,7 +234,10 @@ def left_over(tried: TrialResult) -> str:
 
 
 def wrong_at_any_time(tried: TrialResult) -> str:
-    """Return the fault in the final rows or, if these are right, the fault that a reader saw earlier; empty if none."""
+    """Return the fault in the final rows or, if these rows are right, the fault that a reader saw earlier.
+
+    The text is empty if there is no fault.
+    """
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
@@ -290,7 +294,10 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 
 
 def _hold_still(ask: Asker) -> None:
-    """Raise `Unusable` if the sink makes other requests when it runs again, because its runs then prove nothing."""
+    """Raise `Unusable` if the sink makes other requests when it runs again.
+
+    The results of such a sink prove nothing, because its next run may be different.
+    """
     if ask.changed():
         raise Unusable(f"{ask.name} {MADE_ANOTHER_REQUEST}")
 
@@ -322,9 +329,9 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The result of one kill between two requests of the sink's first batch.
+    """The result of a kill at one point of the sink's first batch: between two requests, or after the last one.
 
-    With two writers, labkit stops the older one there instead of killing it.
+    With two writers, labkit stops the older writer there instead of killing it.
     """
 
     request: str
@@ -349,10 +356,11 @@ def tried(
 ) -> tuple[list[Axis], list[Place]]:
     """Test a sink on every axis (separately graded property), and kill it before every request of its first batch.
 
-    `parameters` are the batches and queries, `also` names axes in addition to those of `AXES`. If no fault is found,
-    the axes in `FEW` are tested again with each entry of `more`, which has other batches and queries in the same form.
-    For the kind `writers`, the older of two writers is stopped instead of killed. Raises `Unusable` for a wrong
-    request, and `MissingSolution` or `AnswerFailed` as `Answer.step` does.
+    Returns the results on the axes, and the results of the kills. `parameters` are the batches and queries; `also`
+    names axes in addition to those of `AXES`. If no fault is found, the sink is also tested with each entry of `more`,
+    which has other batches and queries in the same form. For the kind `writers`, the older of two writers is stopped
+    instead of killed. Raises `Unusable` for a wrong request, and `MissingSolution` or `AnswerFailed` as `Answer.step`
+    does.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
@@ -407,7 +415,10 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of request `at`; `unknown` if the store became unreadable."""
+    """Return the guarantee after a kill in the middle of request `at` of the first batch.
+
+    The guarantee is `unknown` if the kill made the store unreadable.
+    """
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

@@ -27,10 +27,10 @@ LATER = (0, 2, 5)
 
 
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
-    """Yield one run with a single writer, and then runs in which a newer writer replaces it.
+    """Yield one run with a single writer, and then runs in which a newer writer replaces the first one.
 
-    The first writer is stopped before each request of its first and of its last batch in turn. In the last run the
-    newer writer writes an empty batch.
+    Each of the latter runs stops the first writer at another request of its first or its last batch. Only in the final
+    run it is not stopped; there the newer writer writes an empty batch.
     """
     with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
@@ -49,7 +49,8 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 def overtaken(bench: Bench, place: int) -> TrialResult:
     """Stop writer 1 after `place` requests of batch 0, let writer 2 write batches 0 and 1, and resume writer 1.
 
-    Writer 1 then tries to write further batches, which the sink must refuse, and writer 2 continues.
+    Writer 1 then tries to write further batches, which the sink must refuse. Finally writer 2 writes the remaining
+    batches.
     """
     with bench.trial() as begun:
         process = begun.start()
@@ -79,7 +80,10 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer in its last batch, and let a newer one write other rows under the same batch number."""
+    """Stop the first writer in its last batch, and let a newer writer write other rows under the same batch number.
+
+    `place` is the number of requests after which the first writer is stopped.
+    """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
     with bench.trial() as begun:
@@ -105,7 +109,7 @@ def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
 
 
 def _without_rows(bench: Bench) -> TrialResult:
-    """Let a newer writer write an empty batch, after which the sink must refuse the older one."""
+    """Let a newer writer write an empty batch, after which the sink must refuse batches of the older writer."""
     with bench.trial() as begun:
         first, *others = bench.batches
         old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
@@ -127,7 +131,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Perform `place` requests of the sink; return whether a reader then sees all of `rows`."""
+    """Perform the first `place` requests of the sink; return whether a reader then sees all of `rows`."""
     for _ in range(place):
         request = old.next()
         if request is None:

@@ -55,9 +55,10 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Return, as SQLite's authorizer callback, whether a sink's statement may take this action.
+    """Return whether SQLite may execute an action of a sink's statement; this is the callback of SQLite's authorizer.
 
-    Only work on tables, views, indexes and rows is allowed.
+    Only work on tables, views, indexes and rows is allowed. `second` is the name of the function if the action calls
+    one.
     """
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
@@ -67,7 +68,7 @@ def refuse(action: int, _first: str | None, second: str | None, *_: str | None) 
 def opened() -> sqlite3.Connection:
     """Return a connection to `store.db` in the current folder, in autocommit mode.
 
-    It refuses statements that a sink must not use, such as ATTACH.
+    The connection refuses statements that a sink must not use, such as ATTACH.
     """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     # A commit then empties the journal and does not remove it: as atomic, and quicker, for thousands of transactions.
@@ -78,7 +79,7 @@ def opened() -> sqlite3.Connection:
 
 
 class Table:
-    """A SQLite database as the store of a sink under test; this process has it open."""
+    """A SQLite database as the store of a sink under test, opened by this process."""
 
     def __init__(self) -> None:
         self.db = opened()
@@ -230,7 +231,7 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
 
 
 class Process:
-    """Performs requests, received as lines of JSON, on the one store that this process has open."""
+    """Performs requests on a store. The requests arrive as lines of JSON, and at most one store is open at a time."""
 
     def __init__(self, megabytes: int, seconds: int) -> None:
         """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each opened store."""
@@ -257,7 +258,7 @@ class Process:
     def reply(self, line: str) -> str:
         """Perform the request in a line of JSON and return the reply as JSON.
 
-        The reply is `[result, whether other readers may now see other rows]`.
+        The reply is a pair: the result as from `answer`, and whether other readers may now see other rows.
         """
         request = json.loads(line)
         if request[0] in ("open", "shut"):
@@ -272,9 +273,9 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Limit a resource of this process (`resource.RLIMIT_...`) to `most`, or to a hard limit that is already lower.
+    """Limit a resource of this process, such as `resource.RLIMIT_CPU`, to `most`, or to a lower present hard limit.
 
-    With `for_good` the hard limit is lowered as well, so that it can never be raised again.
+    With `for_good` the hard limit is lowered as well, so that the limit can never be raised again.
     """
     hard = resource.getrlimit(what)[1]
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -294,9 +295,10 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for every connection whose descriptor arrives over the socket on standard input, until it closes.
+    """Fork a process for each connection that a client passes over the socket on standard input.
 
-    `megabytes` and `seconds` are the limits of each process.
+    A connection arrives as a file descriptor, and the reply is the process id. Returns when the client closes the
+    socket. `megabytes` and `seconds` are the limits of each process.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes dead children
     control = socket.socket(fileno=0)

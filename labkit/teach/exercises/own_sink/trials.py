@@ -79,7 +79,7 @@ class Broken(Exception):
 
 
 class StoreServer:
-    """A server that forks processes, each with a store open; they all end when this process ends."""
+    """A server that forks processes. Each of them opens one store, and all end when this process ends."""
 
     def __init__(self) -> None:
         self._idle: list[StoreProcess] = []
@@ -101,7 +101,7 @@ class StoreServer:
         return process
 
     def take_back(self, process: "StoreProcess") -> None:
-        """Close the store of a process, and keep the process for another store."""
+        """Close the store that a process has open, and keep the process, which can later open another store."""
         if not process.is_there:
             return
         try:
@@ -217,7 +217,10 @@ class Kill(NamedTuple):
 
 @dataclass
 class Story:
-    """The record of one run of a sink: what readers saw, requests, kills and errors, each in order of time."""
+    """The record of one run of a sink: the rows that readers saw, the requests, kills and errors.
+
+    Each list is in order of time.
+    """
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
@@ -236,7 +239,10 @@ class Story:
 
 
 class Mark(NamedTuple):
-    """The point in a run's record right after its last kill: the driver's number, and the lengths of the lists then."""
+    """The point in a run's record right after its last kill.
+
+    `driver` is the number of the driver that starts then; the other fields are the lengths of the record's lists.
+    """
 
     driver: int
     samples: int
@@ -245,7 +251,7 @@ class Mark(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """A run's whole record, and the point in it (`begins`) at which the recovery from the last kill begins."""
+    """A run's record, and the point `begins` in this record at which the recovery from the last kill begins."""
 
     begins: Mark
     story: Story
@@ -282,9 +288,9 @@ class Delivery:
         return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
-        """Return the sink's next request; None if the sink has returned or raised (`ended` says which).
+        """Return the sink's next request, or None if the sink has returned or raised an error.
 
-        Raises `Unusable` for an invalid request.
+        In the latter case, `ended` says which. Raises `Unusable` for an invalid request.
         """
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
@@ -350,7 +356,7 @@ class Trial:
         """Whether the reader has not read yet, or could not because of a lock."""
 
     def start(self) -> StoreProcess:
-        """Start a further process that has this store open; `close` ends it."""
+        """Start a further process that opens the store of this run; `close` ends the process."""
         started = self._server.start(self.kind, self.folder)
         self._started.append(started)
         return started
@@ -361,9 +367,9 @@ class Trial:
         return self._process
 
     def restart(self, *, kill: bool = False) -> None:
-        """Let the sink's further requests run on a new connection, as after a restart of the driver.
+        """End the present connection; the sink's next request opens a new one, as after a restart of the driver.
 
-        With `kill`, the process of the former connection is killed, as in a crash; otherwise the connection is closed.
+        With `kill`, the process of the present connection is killed, as in a crash; otherwise the connection is closed.
         """
         if self._process is not None:
             if kill:
@@ -374,7 +380,7 @@ class Trial:
             self._process, self._driver = None, self._driver + 1
 
     def close(self, *, whole: bool) -> None:
-        """End the run: keep its processes for other runs if it is complete (`whole`), otherwise kill them."""
+        """End the run: if it is complete (`whole`), keep its processes for other runs, otherwise kill them."""
         for each in self._started:
             if whole:
                 self._server.take_back(each)
@@ -382,9 +388,10 @@ class Trial:
                 each.kill()
 
     def look(self, moment: str = "") -> None:
-        """Read the store like a client that connects now, and record the rows under the label `moment`.
+        """Read the store like a client that connects now, and record the rows with the label `moment`.
 
-        If the store is locked, reads at the next call. Raises `Broken` if reading fails for another reason.
+        If the store is locked, nothing is recorded until the next call. Raises `Broken` if reading fails for another
+        reason.
         """
         reply = self._reader.ask("see")
         self.is_behind = reply[0] == "raised"
@@ -434,10 +441,11 @@ class Trial:
         first: int = 0,
         recoveries: Recoveries | None = None,
     ) -> bool:
-        """Pass the batches with number `first` and higher to the sink, each one again and again until the sink returns.
+        """Pass the batches from number `first` on to the sink; repeat each batch until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache: if another
-        run's last kill left the same files, this run ends after its own last kill, and `finish` copies that recovery.
+        Returns False if the sink keeps raising an error, so that the job is stuck. `kills` are the kills of this run in
+        order. `recoveries` is a cache of earlier runs: if this run's last kill left the same files as a kill of an
+        earlier run, this run ends after the kill, and `finish` copies the rest of the record from the earlier run.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -490,7 +498,7 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Copy the record of another run's recovery into this run's record, and renumber drivers and samples."""
+        """Copy the recovery in another run's record into this run's record, and renumber drivers and samples."""
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
             driver = self._driver + each.driver - begins.driver
@@ -549,7 +557,7 @@ def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result of a finished run of a sink: which kills happened, the record of the run, and the expected rows."""
+    """The result of a finished run of a sink: the kills as text, the record of the run, and the expected rows."""
 
     what: str
     """A description of the failures in this trial."""
@@ -573,7 +581,7 @@ class TrialResult:
 
 @dataclass
 class Past:
-    """A cache of earlier trials of one sink with one input, because several axes (graded properties) need the same."""
+    """A cache of earlier runs of one sink with one input, because tests of several properties need the same runs."""
 
     runs: dict[tuple[int, tuple[Kill, ...]], TrialResult] = field(default_factory=dict)
     """The results of finished trials, by the number of batches and the kills."""
@@ -581,7 +589,7 @@ class Past:
 
 
 class Bench(NamedTuple):
-    """The input of all runs that test one sink: the server of stores, the sink, and the batches of two queries."""
+    """What all runs share that test one sink: the server of stores, the sink, and the batches of two queries."""
 
     server: StoreServer
     ask: Asker
@@ -614,9 +622,9 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
-    """Finish a run and return its result; `due` are the batches whose rows should be stored.
+    """Finish a run and return its result; `due` are the batches whose rows should be stored in the end.
 
-    `what` describes the run for the learner; without it, the description is the list of kills.
+    `what` describes the run for the learner; without `what`, the description is the list of kills.
     """
     story = trial.finish()
     kills = "; then ".join(f"killed in {each}" for each in story.kills)
