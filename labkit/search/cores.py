@@ -44,7 +44,11 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """Work sent to a helper process: states to expand, and the codes of field values that it does not know yet."""
+    """Work sent to a helper process: encoded states to expand, and the codes that this helper does not have yet.
+
+    A code is a number that stands for one value of a state's field. For `is_last` and `are_often_met` see
+    `Expander.expand`.
+    """
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -56,8 +60,8 @@ class _Portion(NamedTuple):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    It handles a level (the states at one distance from the start) on one core if the level has fewer than `wide`
-    states. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
+    The search uses more than one process from the first level on that has at least `wide` states. A level contains the
+    states at one distance from the start. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -73,7 +77,11 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A helper process of a search, as the leading process sees it: its pipe, and the chunks of states sent to it."""
+    """A helper process of a search, as the leading process represents it.
+
+    The leading process keeps a pipe to the helper, the numbers of the chunks of states that the helper has not answered
+    yet, and the number of codes that the helper knows.
+    """
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
@@ -108,7 +116,7 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """A breadth-first search of a simulator's states; several processes share each level with many states.
+    """A breadth-first search of a simulator's states, in which several processes share the work on each large level.
 
     A level contains the states at one distance from the start.
     """
@@ -123,7 +131,10 @@ class SharedSearch(Generic[StateT]):
         self._sent = self._admitted = 0
 
     def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
-        """Visit every state, like `labkit.sim.explore.explore`. Raises `JobFailed` if a helper process dies."""
+        """Visit every state, and return the same result as `labkit.sim.explore.explore` with these arguments.
+
+        Raises `JobFailed` if a helper process dies.
+        """
         if self._cores == 1:
             return explore(self._model, max_states=max_states, keep_going=keep_going)
         search = self._search = Search(self._model, max_states, keep_going)
@@ -171,7 +182,7 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks of states to the helper processes, at most `_AHEAD` to each.
+        """Send chunks of states to the helper processes, until each has `_AHEAD` unanswered chunks or no chunk is left.
 
         Every helper gets a first chunk before any helper gets a second one.
         """
@@ -216,7 +227,8 @@ class SharedSearch(Generic[StateT]):
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
     """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes.
 
-    `others` are the leader's ends of the pipes to this and earlier helpers, inherited by fork and closed first.
+    `begun` is the leading process's search at the time of the fork. `others` are the leading process's ends of pipes,
+    which the fork has copied into this process; they are closed first.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leader handles Ctrl-C
     gc.disable()  # states are tuples and make no cycles

@@ -19,51 +19,62 @@ from labkit.search.rows import Pairs
 class Files(NamedTuple):
     """The files of one search, in a directory that all its Spark tasks see under the same path.
 
-    There is a file for each kind of content, each level (number of steps from the start) and each part of the states.
+    A file is identified by the kind of its content, the level (the number of steps from the start), and the number of
+    the partition (`part`) of the states.
     """
 
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of one file: of this kind of content, level (steps from the start) and part of the states."""
+        """Return the path of the file with this `kind` of content, such as "sent".
+
+        The file is about the states that are `level` steps from the start, and among them about partition number
+        `part`.
+        """
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into a file of the search, which is complete or absent even if the process dies."""
+        """Pickle a value into a file of the search. If the process dies meanwhile, the file is complete or absent.
+
+        `kind`, `level` and `part` identify the file, as in `Files.path`.
+        """
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Return the value that `dump` has pickled for this kind, level and part."""
+        """Return the value that `dump` pickled into the file for this kind of content, level and partition."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write a NumPy array into a file of the search, which is complete or absent even if the process dies."""
+        """Write a NumPy array into a file of the search. If the process dies meanwhile, the file is complete or absent.
+
+        `kind`, `level` and `part` identify the file, as in `Files.path`.
+        """
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Return the array that `save` has written for this kind, level and part."""
+        """Return the array that `save` wrote into the file for this kind of content, level and partition."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store new states in one file, grouped by the part that each belongs to; `of` is the number of parts.
+        """Write the states that a task has reached into one file, grouped by the partition that each state belongs to.
 
-        The file begins with the number of bytes of a row and the start of each group, so that a task reads only the
-        rows of its own part.
+        `part` is the partition that the task works on, and `of` the number of partitions. The file begins with the
+        width of a row in bytes and the start of each group, so that a reader can load one group alone.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Return those states in the file of the task for part `sender` that belong to the part `part`.
+        """Return the states for partition `part` that the task for partition `sender` wrote into a file with `send`.
 
-        The task stored the file with `send`; `of` is the number of parts.
+        Each row of the result has a state and its parent. `of` is the number of partitions.
         """
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()

@@ -53,7 +53,11 @@ It can be small, because it only distributes tasks and collects counts, never st
 
 
 class _Search(NamedTuple):
-    """The values that stay the same during a search; every Spark task receives them."""
+    """The parameters that stay the same during a search; every Spark task receives them.
+
+    They are the directory of the search's files, the simulator's name and parameter values, whether states that differ
+    only in the order of processes count as one (`symmetry`), and the number of partitions of the states (`parts`).
+    """
 
     files: Files
     model: str
@@ -65,9 +69,9 @@ class _Search(NamedTuple):
 class _Step(NamedTuple):
     """The parameters of one level of a search (the states at one distance from the start), sent to every Spark task.
 
-    `width` is the number of bytes of an encoded state. `settled` names the properties already violated, and `unreached`
-    those that some state must fulfil, but none has so far. With `is_last`, a task only checks the states and does not
-    expand them.
+    `width` is the number of bytes of an encoded state. `settled` has the names of the properties that a state has
+    violated, and `unreached` the names of the "sometimes" properties that no state has fulfilled so far. With
+    `is_last`, a task only checks the states and does not expand them.
     """
 
     level: int
@@ -78,9 +82,11 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """The report of a Spark task that has computed the successors of one part of a level's states.
+    """The report of a Spark task that has computed the successors of one partition (`part`) of a level's states.
 
-    `waiting` is the number of successors that the task could not encode, because they contain values without a code.
+    `broken` has pairs of a violated property and the state that violates it. `unknown` has the values without a code,
+    each with the index of its field. `waiting` is the number of successors that contain such values, so that the task
+    could not encode them.
     """
 
     part: int
@@ -94,10 +100,10 @@ class _Expanded(NamedTuple):
 def explore_on_spark(
     model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state of a simulator as Spark jobs, and return the result like `labkit.sim.explore.explore`.
+    """Visit every state of a simulator in Spark jobs, and return the same result as `labkit.sim.explore.explore`.
 
-    `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot
-    start there, and `JobFailed` if it fails later.
+    `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot start
+    there, and `JobFailed` if Spark fails later.
     """
     check_scheduler(master)
     with (
@@ -129,7 +135,10 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Search level by level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
+        """Search one level after the other until a level is empty or a limit is reached, and return the result.
+
+        The limits are `max_states`, and a `keep_going` that returns False. Raises `JobFailed` if Spark fails.
+        """
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -168,7 +177,8 @@ class Levels:
     def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
         """Check the states of a level and, unless it is the last one, compute their successors.
 
-        Returns the number of successors, and for each part how many of them have values that have no code yet.
+        `sizes` has the number of states in each partition of the level. Returns the number of successors, and a dict
+        from the number of a partition to the number of its successors that contain a value without a code.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
@@ -197,7 +207,10 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Apply a function to each part of the states: in Spark tasks, or in this process if there are few states."""
+        """Call `work` with each number in `parts`, and return the results in the same order.
+
+        The calls run in Spark tasks, or in this process if there are few `states` to work on.
+        """
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -206,7 +219,10 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Record the first state that violates each property, and the "sometimes" properties fulfilled by now."""
+        """Record which properties were violated or, if they are "sometimes" properties, fulfilled in a level.
+
+        `results` are the reports of the level's tasks. Only the first state that violates a property is kept.
+        """
         for one in results:
             names = {name for name, _, _ in self._violations}
             self._violations += [(name, state, level) for name, state in one.broken if name not in names]
@@ -227,7 +243,10 @@ class Levels:
         )
 
     def _trace_to(self, state: Any, level: int) -> Trace:
-        """Return a shortest trace to a state, reconstructed backwards from the files that store each state's parent."""
+        """Return a shortest trace to a state that is `level` steps from the start.
+
+        The trace is built backwards from the files that store each state with its parent, the state before it.
+        """
         steps = []
         while level:
             number = self._packer.pack(state)
@@ -244,7 +263,7 @@ class Levels:
 
 
 class _Tools:
-    """The simulator and the codes that encode its states, which all tasks of a search in one process share."""
+    """The simulator and the codes for its states; all tasks of a search that run in one process share this object."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -304,7 +323,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of one part of a level's states, and store them grouped by the part they belong to."""
+    """Compute the successors of partition `part` of a level, and store them by the partition they belong to."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -328,9 +347,9 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store those successors of a part's states that contained values without a code before.
+    """Encode and store the successors that had to wait because they contained values without a code.
 
-    An encoded state has `width` bytes.
+    `part` is the partition of the states that they succeed. An encoded state has `width` bytes.
     """
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
@@ -340,10 +359,13 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store, for the next level, those of the states sent to a part that are new; return how many there are.
+    """Find the new states among those sent to partition `part`, store them for the next level, and count them.
 
-    `senders` names the files that tasks sent, as pairs of a kind of file and the part of the task. The states are read
-    in this order, so their order does not depend on which task ended first.
+    Returns the number of new states.
+
+    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote. The files are
+    read in this order, so that the order of the new states does not depend on which task ended first. An encoded state
+    has `width` bytes.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

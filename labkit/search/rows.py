@@ -27,13 +27,13 @@ def width_of(bits: int) -> int:
 
 
 def keys(numbers: Iterable[int], width: int) -> Keys:
-    """Return an array with one row of `width` bytes, big-endian, per number, in the same order."""
+    """Return an array with one row per number, in the same order. A row is the number as `width` bytes, big-endian."""
     written = b"".join([number.to_bytes(width, "big") for number in numbers])
     return np.frombuffer(written, f"S{width}")
 
 
 def numbers(rows: Keys) -> list[int]:
-    """Return the numbers that the rows encode. NumPy's `tolist` cannot do it, because it drops trailing zero bytes."""
+    """Return the numbers that the rows encode. NumPy's `tolist` would drop trailing zero bytes."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
@@ -44,14 +44,17 @@ def paired(width: int) -> "np.dtype[np.void]":
 
 
 def pairs(states: Keys, parents: Keys) -> Pairs:
-    """Return one array whose rows each have a state and its parent."""
+    """Return an array in which row n has the fields `states[n]` and `parents[n]`."""
     rows = np.empty(len(states), paired(states.itemsize))
     rows["state"], rows["parent"] = states, parents
     return rows
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays of states and parents, with numbers widened to `width` bytes; none may be wider."""
+    """Concatenate arrays of states and parents, after widening every number to `width` bytes.
+
+    No number may be wider already.
+    """
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
@@ -76,9 +79,10 @@ def first_of_each(rows: Pairs) -> Pairs:
 
 
 def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
-    """Merge the states that one level of a search reached into the states visited before.
+    """Merge the states that one level of a search has reached into the states visited before.
 
-    Returns all states visited so far, and the rows of the new ones; both are sorted and without duplicates.
+    Returns the array of all states visited so far, and the rows of `reached` whose state is new. Both arrays are sorted
+    and without duplicates.
     """
     reached = first_of_each(reached)
     states = np.ascontiguousarray(reached["state"])
@@ -90,7 +94,7 @@ def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 
 
 def parent(level: Pairs, number: int) -> int:
-    """Return the parent of the state `number`, which is looked up in the sorted rows of its level."""
+    """Return the parent of the state `number`. `level` has the sorted rows of the level that the state belongs to."""
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
     (result,) = numbers(level["parent"][place])
@@ -98,9 +102,9 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return for each state the number of the part that it belongs to, from 0 to `parts` - 1, by a hash.
+    """Return an array with the number of each state's partition, from 0 to `parts` - 1.
 
-    The hash does not depend on the width of the rows.
+    The number is computed from a hash of the state. The hash does not depend on the number of bytes in a row.
     """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
@@ -111,7 +115,11 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Return the rows grouped by the part that their state belongs to, and the positions where parts begin and end."""
+    """Return the rows grouped by the partition of their state, and the array of the positions where the groups begin.
+
+    The second array ends with the number of rows, so group n ends where group n + 1 begins. `parts` is the number of
+    partitions.
+    """
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))

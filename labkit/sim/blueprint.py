@@ -36,10 +36,11 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the scenarios (named example runs) in a package's file `scenarios.toml` by name, in the file's order.
+    """Return a dict from name to scenario (a named example run), read from a package's file `scenarios.toml`.
 
-    `package` is the package of a simulator. `script` converts the text in a scenario's field `script` into the argument
-    for the simulator's own `play`. By default, `play` gets the text itself, which is action names separated by spaces.
+    `package` is the package of a simulator. `script` is a function that converts the text in a scenario's field
+    `script` into the argument of the simulator's own `play`. By default, that argument is the text itself, which has
+    action names separated by spaces.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -62,7 +63,7 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue a run until only faults can happen, and return the run.
 
-    `choose` picks each next action from the possible ones other than faults; by default it picks the first.
+    `choose` picks the next action from the list of possible actions without faults; by default it picks the first.
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -70,9 +71,9 @@ def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], 
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the possible actions that happen by themselves.
+    """Return the possible actions that an example run may take although its script does not name them.
 
-    The others, such as most faults, happen in an example run only if its script names them.
+    Other actions, such as most faults, happen in an example run only if its script names them.
     """
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
@@ -122,17 +123,17 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     @property
     def name(self) -> str:
-        """Return the simulator's name; the text of each of its traces begins with it."""
+        """Return the simulator's name, with which the text of each of its traces begins."""
         return self.model.name
 
     @property
     def version(self) -> int:
-        """Return the version of the simulator's rules, which each trace contains."""
+        """Return the version of the simulator's rules, which is stored in each trace."""
         return self.model.version
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Return the simulator's parameters by name."""
+        """Return a mapping from the name of each of the simulator's parameters to the parameter."""
         return self.model.parameters
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
@@ -143,13 +144,19 @@ class Blueprint(Generic[ModelT, ScriptT]):
         return (self.build or self.model)(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the scenario of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
+        """Return the scenario of this name.
+
+        Raises `InvalidInput`, which suggests another name, if there is no such scenario.
+        """
         if name not in self.scenarios:
             suggestion = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {suggestion}")
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """Play the scenario of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
+        """Play the scenario of this name to its end and return its trace.
+
+        Raises `InvalidInput` if there is no such scenario.
+        """
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

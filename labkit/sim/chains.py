@@ -43,7 +43,7 @@ class Chain(NamedTuple):
     def order(self) -> Order:
         """Return whether this pipeline's sink commits before or after the engine logs the batch as finished.
 
-        This is the engine's order if the sink supports it, and otherwise the sink's default.
+        The order is the engine's if the sink supports it, and otherwise the sink's default.
         """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
@@ -54,7 +54,7 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters with which the simulator `pipeline` simulates this pipeline.
+        """Return a dict from name to value of parameters, with which the simulator `pipeline` simulates this pipeline.
 
         The simulated input has four records in two batches.
         """

@@ -38,9 +38,10 @@ class Claims(Generic[StateT]):
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Stop checking these properties, because another process of the search has settled them.
+        """Stop checking the properties with these names, because another process of the search has decided them.
 
-        That process has seen a state that violates the property or, for a "sometimes" property, one that fulfils it.
+        That process has seen a state that violates the property or, for a "sometimes" property, one that fulfils the
+        property.
         """
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]

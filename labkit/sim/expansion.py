@@ -18,7 +18,8 @@ from labkit.sim.packing import News, compact
 class Expander(Generic[StateT]):
     """Computes the successors of states in a helper process, for a search that another process leads.
 
-    `begun` is a copy of that search, made when the helper started; it contains the codes by which states are encoded.
+    `begun` is a copy of the leading process's search, made when the helper started. The copy contains the codes by
+    which states are encoded.
     """
 
     def __init__(self, begun: Search[StateT]) -> None:
@@ -33,9 +34,9 @@ class Expander(Generic[StateT]):
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
         """Check the properties in the states that these numbers encode, and compute the states' successors.
 
-        With `is_last` (the last level of the search) no successors are computed. With `are_often_met`, which says that
-        the search reaches most states several times, a state that succeeds several of these states is reported only
-        once.
+        `is_last` says that this is the last level of the search, so that no successors are computed. `are_often_met`
+        says that the search reaches most states several times. In this case, a common successor of several of these
+        states is reported only once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -29,7 +29,8 @@ _AT_ONCE = 512
 class Progress(NamedTuple):
     """How far a search has got: the number of distinct states visited, the number of steps taken, and the depth.
 
-    The steps (`generated`) include those that led to a known state. The depth is the number of steps from the start.
+    The number of steps (`generated`) includes the steps that led to a known state. The depth is the distance from the
+    start to the current states, in steps.
     """
 
     unique: int
@@ -38,7 +39,7 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The work of a helper process on some states: their successors, and the properties that they violate.
+    """The result of a helper process's work on some states: their successors, and the properties that they violate.
 
     A violated property is given by its name and the index of the state that violates it.
     """
@@ -75,8 +76,8 @@ class Violation(NamedTuple):
 class Exploration:
     """The result of a search through a simulator's states.
 
-    `stopped` says why the search ended early; it is empty if the search did not. `never_reached` names the "sometimes"
-    properties that no visited state fulfils.
+    `stopped` says why the search ended early; it is empty if the search visited every state. `never_reached` names the
+    "sometimes" properties that no visited state fulfils.
     """
 
     model: str
@@ -114,8 +115,8 @@ def explore(
 ) -> Exploration:
     """Visit every state that the simulator can reach, breadth first, and return the result.
 
-    The search ends early after `max_states` states, or when `keep_going` returns False. It calls `keep_going` at
-    intervals with its progress.
+    The search ends early after `max_states` states, or when `keep_going` returns False. The search calls `keep_going`
+    at intervals, and passes its progress.
     """
     return Search(model, max_states, keep_going).run().result()
 
@@ -159,7 +160,8 @@ class Search(Generic[StateT]):
     def are_often_met(self) -> bool:
         """Return whether the search has reached most states several times.
 
-        If so, it is faster to look up a state in a set of recent ones than to encode it again.
+        If so, the search keeps a set of recent states, because looking up a state there is faster than encoding it
+        again.
         """
         return self.generated > 2 * len(self.parents)
 
@@ -173,7 +175,7 @@ class Search(Generic[StateT]):
         return self
 
     def advance(self) -> None:
-        """Check each state of the current level and take every enabled action in it; new states are the next level.
+        """Check each state of the current level and take every enabled action in it; new states become the next level.
 
         A level contains the states at one distance from the start. If the search has to stop within the level, it
         checks the remaining states but takes no more actions.
@@ -206,7 +208,10 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add a helper process's work on these states, as if this process had checked and expanded them itself."""
+        """Take over the result of a helper process, as if this process had checked and expanded the states itself.
+
+        `numbers` encodes the states that the helper expanded, and `expansion` is the helper's result.
+        """
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
         if self.stopped:
@@ -234,8 +239,8 @@ class Search(Generic[StateT]):
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
         """Add the states that a helper process reached, until the search has reached its limit of states.
 
-        All successors of the same state are added together. Returns the index in `numbers` of the last state whose
-        successors were added.
+        `numbers` are the states that the helper expanded, and `reached` their successors. All successors of one state
+        are added together. Returns the index in `numbers` of the last state whose successors were added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -316,11 +321,11 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a trace for a "sometimes" property that no state fulfils, to show how near the simulator comes to it.
+    """Return a trace that shows how near the simulator comes to a "sometimes" property that no state fulfils.
 
-    The trace leads to the first state that the property's filter `where` selects. If the property has no filter, or no
-    state matches it, the trace leads to the first terminal state. Returns None if there is neither among the first
-    `max_states` states.
+    `name` is the name of the property. The trace leads to the first state that the property's filter `where` selects.
+    If the property has no filter, or the filter selects no state, the trace leads to the first terminal state. Returns
+    None if the search finds no such state among the first `max_states` states.
     """
     claim = next(each for each in model.properties() if each.name == name)
 
@@ -340,10 +345,10 @@ def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) ->
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every enabled action in these states; yield for each state the number of its actions, and its successors.
+    """Take every enabled action in these states; yield, for each state, the number of its actions and its successors.
 
-    A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a successor of several
-    states is yielded only for the first of them.
+    A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a common successor of
+    several states is yielded only with the first of these states.
     """
     actions, apply = model.actions, model.apply
     met, count = set[StateT](), 0

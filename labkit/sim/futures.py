@@ -25,7 +25,7 @@ _CLOSE = 1e-9
 
 
 class Fate(StrEnum):
-    """How many of the schedules (sequences of actions) that begin with a given step violate a property."""
+    """Whether none, some or all of the schedules (sequences of actions) after a given step violate a property."""
 
     RIGHT = "right"
     """No schedule violates a property, and the search saw all of them."""
@@ -61,7 +61,7 @@ class Prospect(NamedTuple):
 class Futures(Generic[StateT]):
     """Computes for each possible next step in a simulator's state whether a property can be violated after it.
 
-    The last search is kept, because its result often answers for later states of the same run, too.
+    The result of the last search is kept, because it often contains later states of the same run as well.
     """
 
     def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:
@@ -70,7 +70,7 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return for each enabled action how many schedules after it (none, some, all) violate a property.
+        """Return one `Prospect` for each enabled action: whether no, some or all schedules after it violate a property.
 
         The list is empty in a final state.
         """
@@ -78,7 +78,7 @@ class Futures(Generic[StateT]):
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether the search visited every state that can follow this one before it reached its limit."""
+        """Return whether a search could visit every state that can follow `state` within the limit of states."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -155,7 +155,11 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """For each state that can lead to a violation, compute the distance to it and the next state on the way."""
+        """Return, for each state that can lead to a violation, the distance to the nearest one and the next state.
+
+        The result is two dicts, whose keys are the states. The second has no entry for a state that itself violates a
+        property.
+        """
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
         waiting = deque(self._broken)
@@ -168,7 +172,7 @@ class _Graph(Generic[StateT]):
         return distance, towards
 
     def _reach(self, places: Sequence[int]) -> set[int]:
-        """Return these states and all states from which one of them can be reached."""
+        """Return the states in `places`, and all states from which one of the states in `places` can be reached."""
         reached, waiting = set(places), deque(places)
         while waiting:
             for before in self._before[waiting.popleft()]:
@@ -196,9 +200,10 @@ class _Graph(Generic[StateT]):
         return [each for each in self._after[place] if each != _UNSEEN]
 
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """For each state, count the schedules from it that violate a property, and all schedules from it.
+        """Return a dict from state to two numbers: how many schedules from it violate a property, and how many exist.
 
         States from which a cycle can be reached are left out, because there are infinitely many schedules from them.
+        `order` has each state after its successors.
         """
         counts: dict[int, tuple[int, int]] = {}
         for place in order:
@@ -239,7 +244,10 @@ class _Graph(Generic[StateT]):
 
 
 def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return for each state its predecessors, one entry for each step that leads to it."""
+    """Return, for each state, the list of its predecessors, with one entry for each step that leads to the state.
+
+    `after` has the list of successors of each state.
+    """
     before: list[list[int]] = [[] for _ in after]
     for place, successors in enumerate(after):
         for each in successors:

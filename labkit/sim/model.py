@@ -48,9 +48,9 @@ class Word(StrEnum):
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Map each field of a simulated process's class to "durable" or "volatile", as its type annotation says.
+    """Return a mapping from each field of a simulated process's class to "durable" or "volatile", as it is annotated.
 
-    Raises `TypeError` if a field is annotated as neither.
+    Raises `TypeError` if a field has neither annotation.
     """
     hints = get_type_hints(process, include_extras=True)
     marks = {}
@@ -87,7 +87,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 class Action(NamedTuple):
     """One step of a simulator: its name, and the number of the process, partition or message that it concerns.
 
-    The number is -1 if the step concerns none.
+    The number is -1 if the step concerns no process, partition or message.
     """
 
     name: str
@@ -140,9 +140,10 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property that a state violates if `broken` returns a text for it; the text is the reason.
+    """Return a property that is violated in each state for which `broken` returns a text, which is the reason.
 
-    `sentence` tells users what the property means.
+    For any other state, `broken` returns an empty text. `sentence` tells users what the property means. `mood` and
+    `where` say in which states the property must hold.
     """
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
@@ -203,11 +204,14 @@ class Model(ABC, Generic[StateT]):
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence that describes an action in this state; by default it is the same for all states."""
+        """Return one sentence that describes an action in this state; by default, it does not depend on the state."""
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action. Raises `InvalidAction`, with the enabled actions, if it is not enabled."""
+        """Return the state after an action.
+
+        Raises `InvalidAction`, which lists the enabled actions, if `action` is not enabled.
+        """
         enabled = self.actions(state)
         if action not in enabled:
             options = (

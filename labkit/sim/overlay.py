@@ -27,7 +27,7 @@ class Below(Protocol[StateT]):
 class Overlay(Model[StateT]):
     """A simulator that wraps another one, `below`, and delegates all calls to it; subclasses override some of them.
 
-    Both have the same name, version and parameters, so each can replay traces of the other.
+    The two simulators have the same name, version and parameters, so each can replay traces of the other.
     """
 
     def __init__(self, below: Below[StateT]) -> None:

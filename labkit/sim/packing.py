@@ -25,7 +25,7 @@ class _Bits:
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Reserve an unused bit of the numbers that encode states for this part of a state, and return it."""
+        """Reserve an unused bit of the numbers that encode states for part number `part` of a state; return it."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -95,7 +95,7 @@ class Packer(Generic[StateT]):
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """Return a mask of the bits that encode these fields of a state, which are given by their indices."""
+        """Return a mask of the bits that encode certain fields of a state. `fields` has the indices of these fields."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
@@ -105,7 +105,10 @@ class Packer(Generic[StateT]):
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """Return the values in a state that have no code yet, each with the index of its part of the state."""
+        """Return a pair for each part of a state whose value has no code yet: the index of the part, and the value.
+
+        The parts are the fields, and each process in the field that `Model.row` names.
+        """
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
@@ -113,9 +116,10 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return how many codes each part of a state has, and for each part the codes after the first `since[part]`.
+        """Return two lists: each part's number of codes, and each part's codes after the first `since[part]`.
 
-        Another packer of the same simulator that adds all these codes (`read_on`) can decode the numbers of this one.
+        A part is a field of a state, or one process. Another packer of the same simulator can decode the numbers of
+        this packer after it has added all these codes with `read_on`.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -124,12 +128,15 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Assign no more codes, so that `pack` raises `KeyError` for a new value; `is_closed=False` allows it again."""
+        """Assign no more codes, so that `pack` raises `KeyError` for a new value.
+
+        With `is_closed=False`, `pack` assigns codes to new values again.
+        """
         for table in self._tables:
             table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Add the codes in `news` of another packer, so that both encode states as the same numbers.
+        """Add the codes that another packer has assigned (`news`), so that both encode states as the same numbers.
 
         From then on, `pack` raises `KeyError` for a state with a value that has no code.
         """

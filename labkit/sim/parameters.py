@@ -59,9 +59,10 @@ def Words(meaning: str, default: str) -> Parameter:  # noqa: N802
 
 
 def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
-    """Return the value of every parameter of the simulator `model`: the one in `wanted`, or else the default.
+    """Return a mapping from the name of every parameter of the simulator `model` to its value.
 
-    Raises `InvalidInput` for an unknown name or a value that is not allowed.
+    The value is the one in `wanted`, if there is one, and otherwise the default. Raises `InvalidInput` for an unknown
+    name or a value that is not allowed.
     """
     for name in wanted:
         if name not in parameters:
@@ -73,5 +74,5 @@ def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str,
 
 
 def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Value]:
-    """Return only the values that differ from their defaults, in the order of the parameters."""
+    """Return a dict of the parameters whose values differ from their defaults, in the order of `parameters`."""
     return {name: values[name] for name, parameter in parameters.items() if values[name] != parameter.default}

@@ -61,7 +61,7 @@ def _bare(event: object) -> object:
 
 
 class _Steps:
-    """The steps after which each row appeared, was first hidden in a transaction, or was aborted."""
+    """For each row, the steps after which it appeared, was first hidden in a transaction, or was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -85,8 +85,9 @@ class _Steps:
     ) -> Exposure:
         """Return for how many steps readers of each key saw wrong values.
 
-        `is_timed` says that every row that readers cannot see yet is in a transaction. Otherwise it is unknown how long
-        such a row has waited.
+        `expected` has the right records, `last` is the history at the end of the run, and `rows` are the rows in it.
+        `is_timed` says that every row that readers cannot see yet is in a transaction. Otherwise the simulator does not
+        know how long such a row has waited.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

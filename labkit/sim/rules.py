@@ -50,7 +50,7 @@ class Rule(NamedTuple, Generic[StateT]):
 
 
 class RuleModel(Model[StateT]):
-    """Base class of simulators that define their actions in a table `rules`: effect and sentence by action name."""
+    """Base class of simulators with a table `rules`, which maps an action's name to its effect and its sentence."""
 
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
@@ -87,7 +87,10 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence, except `{which}`, the action's number."""
+        """Return a mapping from placeholder to value for an action's sentence.
+
+        It needs no `{which}`, the action's number, which is always replaced.
+        """
         return {}
 
 

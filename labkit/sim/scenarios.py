@@ -33,7 +33,7 @@ class ScenarioName(NamedTuple):
 
 
 def every() -> dict[str, ScenarioName]:
-    """Return the scenarios (named example runs) of all simulators by full name, `simulator.name`, in course order."""
+    """Return a dict from full name, `simulator.name`, to scenario (a named example run), in the order of the course."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -44,8 +44,8 @@ def every() -> dict[str, ScenarioName]:
 def find(text: str, shown: str = "") -> ScenarioName:
     """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has such a scenario.
 
-    Raises `InvalidInput` if no scenario or more than one has this name. The message suggests a name, preferably one of
-    the simulator `shown`.
+    Raises `InvalidInput` if no scenario or more than one has this name. The message suggests another name, if possible
+    the name of a scenario of the simulator `shown`.
     """
     scenarios = every()
     wanted = "_".join(text.split())  # pages and menus show names with blanks
@@ -65,10 +65,10 @@ def find(text: str, shown: str = "") -> ScenarioName:
 
 
 def run_of(what: str | Trace) -> tuple[Trace, str]:
-    """Return the trace of the run `what`, and what a learner should watch for in it.
+    """Return the trace of the run `what`, and a sentence that says what a learner should watch for.
 
-    `what` is the name of a scenario, a trace, or a trace as text. Raises `InvalidInput` for an unknown scenario or
-    invalid text.
+    `what` is the name of a scenario, a trace, or a trace as text. The sentence is empty if `what` is no scenario.
+    Raises `InvalidInput` for an unknown scenario or invalid text.
     """
     if isinstance(what, Trace):
         return what, ""
@@ -79,12 +79,12 @@ def run_of(what: str | Trace) -> tuple[Trace, str]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the results, by name, that a simulator computes from a whole run, such as waiting times."""
+    """Return a mapping from name to result, such as waiting times, that a simulator computes from a whole run."""
     return blueprint(walk.model.name).facts(walk)
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning in words of a result that a simulator computes from a run.
+    """Return a phrase that explains the result `fact`, which a simulator computes from a run.
 
     Raises `KeyError` for an unknown name.
     """

@@ -32,7 +32,10 @@ class Quotient(Overlay[StateT]):
             )
 
     def shown(self, state: StateT) -> StateT:
-        """Return the state with its interchangeable processes sorted, which stands for all other orders."""
+        """Return the state with its interchangeable processes sorted.
+
+        The result stands for all states that differ from it only in the order of these processes.
+        """
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):
@@ -43,9 +46,9 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions, but of several processes in the same state only those of the first.
+        """Return the enabled actions, but for processes in the same state only the first process's actions.
 
-        The actions of the others lead to equivalent states.
+        The actions of the other processes would lead to equivalent states.
         """
         seats = self.model.seats(state)
         return [
@@ -58,9 +61,9 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.apply(state, action))
 
     def in_full(self, exploration: Exploration) -> Exploration:
-        """Return the result of a search of this wrapper with its traces and reasons translated.
+        """Translate the result of a search of this wrapper into a result of the wrapped simulator.
 
-        They then fit the wrapped simulator.
+        Only the traces and reasons of violations change, because they contain the numbers of processes.
         """
         return replace(exploration, violations=tuple(map(self._in_full, exploration.violations)))
 
@@ -70,7 +73,10 @@ class Quotient(Overlay[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """Return the run of the wrapped simulator whose states correspond one by one to those of these actions."""
+        """Return the run of the wrapped simulator that corresponds to a run of this wrapper with these actions.
+
+        After each step, the states of the two runs differ only in the order of interchangeable processes.
+        """
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

@@ -29,12 +29,18 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the parameters and steps that the exercise demands. Ignores properties."""
+        """Return whether a run has the parameters and steps that the exercise demands.
+
+        The properties that the exercise names in `violated` and `holds` are not checked here.
+        """
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 
 
 def tasks_of(package: str) -> dict[str, Task]:
-    """Return the exercises in the file `tasks.toml` of a simulator's package, by name, the easiest first."""
+    """Return a dict from name to exercise, read from the file `tasks.toml` in a simulator's package.
+
+    The easiest exercise comes first.
+    """
     tables = tomllib.loads(files(package).joinpath("tasks.toml").read_text(encoding="utf-8"))
     return {name: Task(**table) for name, table in tables.items()}

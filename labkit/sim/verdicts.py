@@ -47,7 +47,8 @@ class StateJudge(ABC, Generic[StateT]):
     ) -> Property[StateT]:
         """Return the property that no state selected by `where` violates the judge's property `name`, such as no_loss.
 
-        `where` is None if it selects all states. `sentence` is the meaning in words, and `because` returns the reason.
+        If `where` is None, all states are checked. `sentence` tells users what the property means, and `because`
+        returns the reason why a state violates it.
         """
 
         def holds(state: StateT) -> bool:
@@ -58,7 +59,10 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """Return the "sometimes" property that readers have seen every record in some state selected by `where`."""
+        """Return the "sometimes" property that readers have seen every record in some state selected by `where`.
+
+        `sentence` tells users what the property means, and `text` describes a state in one line.
+        """
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

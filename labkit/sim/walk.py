@@ -14,7 +14,7 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """The data that repeat a simulator's run: its name, version, parameters other than defaults, and actions."""
+    """The data that repeat a run: the simulator's name and version, parameters other than defaults, and actions."""
 
     model: str
     version: int

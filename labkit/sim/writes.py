@@ -173,7 +173,7 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
-    """Return the member of an enumeration that a text names. Raises `InvalidInput` if there is none.
+    """Return the member of the enumeration `kind` that a text names. Raises `InvalidInput` if there is no such member.
 
     The error message calls the enumeration `what`.
     """
@@ -253,7 +253,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return the reason why an order of writes or its recovery makes no sense; empty if it makes sense.
+    """Return the reason why an order of writes or its recovery makes no sense; an empty text if they make sense.
 
     The reason is a clause that can end a sentence.
     """
@@ -272,14 +272,14 @@ def nonsense(design: Design) -> str:
 
 
 def contradiction(recovery: Recovery) -> str:
-    """Return the reason why two of these recovery rules exclude each other, as a clause; empty if none do."""
+    """Return a clause that says why two of these recovery rules exclude each other; an empty text if no two do."""
     if recovery.undoes and (recovery.skips or recovery.leftover is not Leftover.DROPPED):
         return "recovery that undoes output can neither skip nor finish output"
     return ""
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return a clause that names a record which the recovery needs but no step writes; empty if there is none."""
+    """Return a clause that names a record which recovery needs but no step writes; an empty text if there is none."""
     needed = READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"
