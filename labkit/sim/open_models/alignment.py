@@ -48,10 +48,11 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the arguments with which the learner's function decides this action.
+        """Return the arguments of the learner's function, which decides whether the task takes this action.
 
-        They are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs. The
-        result is None if the simulator decides the action.
+        The arguments are the task's number of inputs, the indices of the inputs on which a barrier has arrived since
+        the task last copied its state, and the indices of the ended inputs. The result is None if the simulator decides
+        the action.
         """
         if action.name not in self.steps:
             return None
@@ -87,7 +88,10 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence: for a copy of state, its task."""
+        """Return a mapping from placeholder to value for an action's sentence.
+
+        For a copy of a task's state, the value is the name of the task.
+        """
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}

@@ -49,5 +49,8 @@ class ProgramModel(OpenModel, Protocol):
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether the process that carries out the learner's actions has died, which drops the rest."""
+        """Return whether the process died, so that the remaining actions of the learner are dropped.
+
+        The process is the one that carries out the learner's actions. `after` is the state after the action.
+        """
         ...

@@ -36,7 +36,7 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions, including the learner's once the batch is in the write-ahead log."""
+        """Return the possible actions; once the batch is in the write-ahead log, they include the learner's actions."""
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
@@ -71,7 +71,7 @@ class OpenConfirmation(Pipeline):
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
         """Return the arguments of the learner's function: the batch, its rows' offsets, and the confirmed batches.
 
-        The result is None if this action does not call the function.
+        The result is None if the learner's function is not called after this action.
         """
         if action.name != "seal" or not self._commits(after):
             return None
@@ -101,13 +101,14 @@ class OpenConfirmation(Pipeline):
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or an error, so that the rest of the answer is dropped."""
+        """Return whether the driver died, by a crash or an error, so that the learner's remaining steps are dropped."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
         """Return the properties to check.
 
-        No row is lost, the run ends, and the sink confirms batch N durably before the engine writes `commits/N`.
+        They say that no row is lost, that the run ends, and that the sink confirms batch N durably before the engine
+        writes `commits/N`. If no crash can come between a row and its confirmation, no row may be duplicated, either.
         """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."

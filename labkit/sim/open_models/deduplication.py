@@ -50,9 +50,10 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: the message's id, and the ids in the table and in memory.
+        """Return the arguments of the learner's function: the message's id, and two lists of known ids.
 
-        Table and memory are those of the receiver. The result is None if this action does not call the function.
+        The first list has the ids in the receiver's durable table, and the second the ids in its memory. The result is
+        None if the learner's function is not called after this action.
         """
         if action.name != "receive":
             return None
@@ -71,7 +72,7 @@ class OpenDeduplication(Delivery):
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
-        """Return whether the receiver crashed, so that the rest of the learner's answer is dropped."""
+        """Return whether the receiver crashed, so that the learner's remaining steps are dropped."""
         return action == ("crash", RECEIVER)
 
     def _put_out(self, state: State, which: int) -> State:
@@ -106,7 +107,8 @@ class OpenDeduplication(Delivery):
     def properties(self) -> Sequence[Property[State]]:
         """Return the properties to check.
 
-        No output row is lost or duplicated, an acknowledged record stays durable, and the run ends.
+        They say that no output row is lost or duplicated, that an acknowledged record stays durable, and that the run
+        ends.
         """
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 

@@ -76,9 +76,10 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the abort of the transactions of tasks that the current driver ran a second time.
+        """Return the state after the abort of all transactions of tasks that the current driver ran a second time.
 
-        Real sinks abort them as well, because no stored vote names them.
+        Only the transaction of the second run is aborted. Real sinks abort this transaction as well, because no stored
+        vote names it.
         """
         incarnation = state.query.driver.incarnation
         kept = tuple(
@@ -110,8 +111,8 @@ class OpenResolution(Pipeline):
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
         """Return the arguments of the learner's function: last finished batch, stored votes, unfinished transactions.
 
-        A vote is {"batch": number, "handles": names of transactions}. The result is None if this action does not call
-        the function.
+        A vote is {"batch": number, "handles": names of transactions}. The result is None if the learner's function is
+        not called after this action.
         """
         if action.name != "start":
             return None
@@ -139,7 +140,7 @@ class OpenResolution(Pipeline):
         return [*steps, Action("resolved", 0)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or an error, so that the rest of the answer is dropped."""
+        """Return whether the driver died, by a crash or an error, so that the learner's remaining steps are dropped."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
@@ -154,7 +155,10 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence; a transaction is given by its number."""
+        """Return a mapping from placeholder to value for an action's sentence.
+
+        The placeholder `{handle}` becomes the number of the action's transaction.
+        """
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -37,12 +37,12 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Return the exactly-once designs that need the fewest edits of this one; none if they need more than `most`.
+    """Return the exactly-once designs that the fewest edits of `design` lead to; none if too many are needed.
 
-    A `Design` is the order of a job's durable writes, with recovery rules. The results are exactly-once even if a
-    repeated step gets other rows. With `quietly`, readers must also never see that a value goes back to an earlier one,
-    or that only some rows of a step are visible. `held` are writes of another system, such as an engine: no edit moves
-    or removes them, or joins another write with them.
+    A `Design` is the order of a job's durable writes, with recovery rules. `most` is the largest number of edits. The
+    results are exactly-once even if a repeated step gets other rows. With `quietly`, readers must also never see that a
+    value goes back to an earlier one, or that only some rows of a step are visible. `held` are writes of another
+    system, such as an engine: no edit moves or removes them, or joins another write with them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -55,7 +55,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that result from edits of `steps`, by the number of edits.
+    """The orders of writes that edits of the order `steps` can produce, grouped by the number of edits.
 
     An edit moves, adds or leaves out one write; no edit touches a `fixed` write.
     """
@@ -78,9 +78,9 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield each edit of one write in an order of writes, in words, with the resulting order.
+    """Yield, for each possible edit of the order `steps`, a description of the edit and the resulting order.
 
-    No edit touches a write in `fixed`.
+    An edit moves, adds or leaves out one write. No edit touches a write in `fixed`.
     """
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
@@ -97,9 +97,10 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield each position for `write`, in words, with the resulting order of writes.
+    """Yield, for each position where `write` can be inserted, a description of the position and the resulting order.
 
-    The write is either a step of its own, or atomic with other writes.
+    The write is inserted alone, or into a set of writes that become durable together if the set has no write in
+    `fixed`.
     """
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
@@ -147,8 +148,9 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 def _proved(change: Change, *, quietly: bool) -> Change | None:
     """Return the change if searches prove that its design is exactly-once at the end of every run; otherwise None.
 
-    The result lists in `seen` the properties that are violated only for readers who look during the run; with `quietly`
-    there must be none. Searches with one crash come first, because they refute most designs.
+    The result's field `seen` lists the properties that are violated only for readers who look during the run. With
+    `quietly`, the result is None if there is such a property. Searches with one crash come first, because they refute
+    most designs.
     """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)

@@ -106,7 +106,7 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return the reason why `every` leaves out this order of writes, as a clause; empty if `every` yields it."""
+    """Return a clause that says why `every` leaves out this order of writes; empty if `every` yields the order."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 
@@ -127,9 +127,9 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return the reason why a rule to undo output can never find output to undo, as a clause.
+    """Return a clause that says why a recovery with a rule to undo output can never find output to undo.
 
-    The text is empty if it can find some, or if the recovery has no such rule.
+    The clause is empty if the recovery can find such output, or has no such rule.
     """
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
@@ -140,7 +140,10 @@ def undone_in_vain(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return a clause that names a useless recovery rule, or a write that recovery never reads; empty if none."""
+    """Return a clause that names a useless recovery rule, or a write that recovery never reads.
+
+    The clause is empty if there is no such rule or write.
+    """
     start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {
@@ -157,10 +160,9 @@ def unread(writes: frozenset[Write], recovery: Recovery) -> str:
 def reduced(design: Design) -> Design:
     """Return an order of writes without the writes that its recovery never reads.
 
-    An engine writes more than its recovery reads, for example a temporary file that a restart drops. Such a write
-    changes nothing for any reader; tests compare both orders by everything that readers can have seen. If a notice (a
-    message to the source) stands for the decision, a decision first replaces it, because `every` lists no order with a
-    notice.
+    An engine writes more than its recovery reads, for example a temporary file that a restart drops. Leaving out such a
+    write changes nothing for readers, which tests check. If the order has a notice (a message to the source) in place
+    of a decision, the notice is first replaced by a decision, because `every` lists no order with a notice.
     """
     if why_not(design):
         design = _renamed(design)

@@ -48,7 +48,10 @@ _FAULTS = {
 
 
 def killing(claim: str, trace: Trace) -> str:
-    """Return a sentence that says when the process dies in this run, and what a violation of `claim` looks like."""
+    """Return a sentence that says when the process dies in this run, and which violation readers then see.
+
+    `claim` is the name of the property that the run violates.
+    """
     walk = replay(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]

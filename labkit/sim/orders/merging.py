@@ -37,7 +37,10 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search all runs of an order of writes twice, with the same and with other rows for a repeated step."""
+    """Search all runs of an order of writes twice, and return the results of both searches.
+
+    In the first search, a step that is repeated after a crash gets the same rows; in the second, it may get others.
+    """
     results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,
@@ -55,7 +58,7 @@ class Class(NamedTuple):
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Group the orders of writes that no reader can distinguish; the groups are sorted by their first orders."""
+    """Group the orders of writes that no reader can distinguish; the groups are in the order of their first members."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -63,5 +66,8 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every order of writes with the results of its searches, which run only when the caller asks for them."""
+    """Yield each order of writes with its `Verdicts`.
+
+    The searches for an order run only when the caller asks for the next pair.
+    """
     return ((design, verdicts(design)) for design in designs)

@@ -37,7 +37,7 @@ NAMED = dict(_built())
 
 
 def named(text: str) -> Design:
-    """Return the write order of the real system with this name, or the one in a text such as "plan > visible".
+    """Return the write order of the real system with this name, or the order in a text such as "plan > visible".
 
     Raises `InvalidInput` for any other text.
     """
@@ -49,9 +49,9 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault, other than a crash, that the verdict on the real system of this name assumes.
+    """Return the fault, other than a crash, that the verdict on a real system assumes.
 
-    Returns `NONE` for any other text.
+    `text` is the name of the system. For any other text, the result is `NONE`.
     """
     return NAMED[text].fault if text in NAMED else Fault.NONE
 

@@ -87,7 +87,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge those of these states in which the run is over, and yield every new state after one more action."""
+        """Judge the states of a level in which the run is over, and yield every new state that one action leads to."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):

@@ -32,7 +32,8 @@ ROWS: Mapping[str, str] = {
 class Column(NamedTuple):
     """A column of the table of write orders: the additional writes that a job makes.
 
-    They are durable before, atomically with, or after the visible output; `recovery` says how a restart uses them.
+    `before`, `joined` and `behind` are the writes before, together with, and after the visible output. `recovery` says
+    how a restart uses them.
     """
 
     before: str = ""
@@ -79,19 +80,19 @@ def without_plan(design: Design) -> Design:
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Map each cell (block, row, column) of the table of orders of writes to its order.
+    """Return a dict from cell (block, row, column) of the table of orders of writes to the order in this cell.
 
-    A cell without an order that a store can implement maps to None.
+    The value is None if no store can implement the order.
     """
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Return an order of writes adapted to a fault; None if the fault cannot happen to it.
+    """Return an order of writes adapted to a fault; None if the fault cannot happen to this order.
 
-    Only a prepared transaction can expire. With the fault "lease", the source lends its rows for a limited time, and it
-    alone remembers which of them are done. So the job writes a `notice`, a message to the source, in place of its
-    `decision`, and has no plan.
+    Only a prepared transaction can expire. With the fault "lease", the source lends its rows for a limited time, and
+    only the source remembers which rows are done. So the job writes a `notice`, a message to the source, in place of
+    its `decision`, and has no plan.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -114,11 +115,11 @@ _NOTES: Mapping[Start, Write] = {
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """Return the cell (block, row, column) in the table of orders that fits a real system's writes; None if none fits.
 
-    No cell fits if a restart reads no record. None fits, either, if a restart starts from a decision and skips marked
-    steps, but neither a plan nor a stored state contains the input position.
+    No cell fits if a restart reads no record. No cell fits, either, if a restart starts from a decision and skips
+    marked steps, but neither a plan nor a stored state contains the input position.
 
-    Two kinds of writes are ignored, because readers see the same without them: state, and staged output that a restart
-    drops although the order has a marker.
+    Two kinds of writes are ignored, because they change nothing for readers: the operator's state, and staged output
+    that a restart drops, if the order has a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -144,7 +145,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by their cell (block, row, column) in the table of orders of writes.
+    """Return a dict from cell (block, row, column) of the table of orders of writes to the names of real systems in it.
 
     Systems whose verdict assumes a fault are left out, because a cell shows the output after crashes only.
     """

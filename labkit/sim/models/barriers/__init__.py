@@ -40,7 +40,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run by name: the cost of its checkpoints, the latest complete one, and word counts."""
+    """Return a mapping from name to result of a run: the costs of checkpoints, the latest complete one, word counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

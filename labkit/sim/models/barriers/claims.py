@@ -63,7 +63,10 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield for every channel its records according to a checkpoint. A missing task state counts as empty."""
+        """Yield one `Channel` for every channel: its records according to a checkpoint.
+
+        A task whose state is missing in the checkpoint counts as empty.
+        """
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -75,7 +78,10 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a task whose offset or state is missing in a checkpoint; empty if none is."""
+        """Return a sentence that names a task whose offset or state is missing in a checkpoint.
+
+        The sentence is empty if nothing is missing.
+        """
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -114,10 +120,10 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record which a task has counted the wrong number of times; empty if none.
+        """Return a sentence that names a record which a task has counted the wrong number of times.
 
         In a correct checkpoint, a task has counted exactly once each record that is meant for it and lies before the
-        checkpoint's source offsets, and no other record.
+        checkpoint's source offsets, and no other record. The sentence is empty if there is no wrong count.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -315,7 +321,8 @@ def _has_barriers(state: State) -> bool:
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
     """Return the properties that a search checks; `text` describes a state in one line.
 
-    They say that checkpoints, barriers and the final output are correct, and that certain events are possible.
+    The properties say that checkpoints, barriers and the final output are correct, and that certain events are
+    possible.
     """
     return (
         *_of_checkpoints(settings),

@@ -152,7 +152,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """Return the state after a task has taken the next item from a channel and has sent its effect on.
+        """Return the state after a task has taken the next item from a channel and has processed it.
 
         The item is a record, a barrier, or the end of the input.
         """
@@ -282,7 +282,7 @@ class Barriers(Tasks):
     def _expire(self, state: State, number: int) -> State:
         """Return the state after the coordinator has given up a checkpoint while the job continues.
 
-        The sink's transaction for it stays prepared and commits with a later checkpoint.
+        The sink's transaction for this checkpoint stays prepared and commits with a later checkpoint.
         """
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is OmittedRule.ABORT_EXPIRED:
@@ -328,7 +328,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence: a channel's two ends, or a task."""
+        """Return a mapping from placeholder to value for an action's sentence: the two ends of a channel, or a task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

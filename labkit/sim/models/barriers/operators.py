@@ -75,7 +75,10 @@ def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return a task after it has taken the next item of a channel, and the effects of that on other tasks."""
+    """Return the result of a step in which a task takes the next item of a channel.
+
+    The result has the task's new state and the effects on other tasks.
+    """
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -101,7 +104,7 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a task after it has copied its state for checkpoint `due`, and the rows that the sink will commit with it.
+    """Return a task after it has copied its state for checkpoint `due`, and the rows to commit with this checkpoint.
 
     The rows are a multiset, encoded as a number: its octal digit r, counted from the right and from 0, says how many
     times record r occurs. Only the sink prepares rows, so for other tasks the number is 0.
@@ -130,7 +133,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
     """Return the new checkpoint `number`, which still lacks the states of all running tasks.
 
-    It already has the last state of each task that has ended.
+    The checkpoint already has the last state of each task that has ended.
     """
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
@@ -197,9 +200,9 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a task has ended, so that later checkpoints need not wait for it.
+    """Return the coordinator after a task has ended, so that later checkpoints need not wait for this task.
 
-    Its last state, `part`, counts as acknowledged for all checkpoints with ids above `since`.
+    The task's last state, `part`, counts as acknowledged for all checkpoints with ids above `since`.
     """
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
@@ -237,8 +240,8 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
     """Return a checkpoint that copies all task states at one moment, without barriers.
 
-    Its offset for each source is the position after the last row of that source that the sink has, which is wrong on
-    purpose.
+    For each source, the checkpoint's offset is the position after the last row from this source that the sink has. This
+    is wrong on purpose.
     """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
@@ -253,7 +256,10 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows and the prepared transactions after those up to checkpoint `number` have committed."""
+    """Return the visible rows and the remaining prepared transactions after a commit.
+
+    The commit makes the rows of all transactions up to checkpoint `number` visible.
+    """
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),
@@ -265,7 +271,8 @@ def restored(
 ) -> State:
     """Return the state of a job that starts from the checkpoint `loaded`, or from the beginning (None).
 
-    Its channels contain the records that were in flight in the checkpoint; its sources read from the offsets in it.
+    The job's channels contain the records that were in flight in the checkpoint, and its sources read from the
+    checkpoint's offsets.
     """
     number = loaded.id if loaded else 0
     offsets = loaded.offsets if loaded else (0,) * settings.sources

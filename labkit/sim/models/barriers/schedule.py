@@ -118,7 +118,10 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the latest complete checkpoint that the sink must hear of, so that it commits; 0 if none."""
+        """Return the id of the latest complete checkpoint; 0 if there is none.
+
+        The coordinator announces this checkpoint to the sink, which then commits.
+        """
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))
@@ -141,7 +144,7 @@ def _waiting(pending: tuple[Checkpoint, ...]) -> int:
 
 
 def is_over(settings: Settings, state: State) -> bool:
-    """Return whether the job has ended: all inputs of the sink have ended, and all its rows are visible."""
+    """Return whether the job has ended: all inputs of the sink have ended, and all the sink's rows are visible."""
     sink = state.operators[-1]
     if not state.coordinator.running or min(sink.at) < ENDED:
         return False

@@ -128,9 +128,9 @@ Prepared = tuple[tuple[int, int], ...]
 class State(NamedTuple):
     """The state of a simulated job and its environment.
 
-    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses its contents.
-    `visible` are the rows that readers see, `prepared` the transactions that wait for their commit, and `faults` says
-    how many faults of each kind may still happen.
+    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses what the channels
+    contain. `visible` are the rows that readers see, `prepared` the transactions that wait for their commit, and
+    `faults` says how many faults of each kind may still happen.
     """
 
     coordinator: Coordinator
@@ -303,9 +303,9 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return all channels as pairs: index of the receiving task, sources not counted, and index of its input.
+        """Return each channel as a pair: the index of the receiving task, and the index of that task's input.
 
-        The channels of the sink come last.
+        The index of a task does not count the sources. The channels of the sink come last.
         """
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))

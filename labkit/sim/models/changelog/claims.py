@@ -25,7 +25,7 @@ def is_settled(state: State) -> bool:
 
 
 def rows(table: Table) -> str:
-    """Return the rows of a table as text, "nothing" if it is empty."""
+    """Return the rows of a table as text, or "nothing" if there are none."""
     return listed(map(_row, table), ", ", "nothing")
 
 
@@ -37,8 +37,8 @@ def _row(row: Row) -> str:
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the properties that a search checks; `text` describes a state in one line.
 
-    They say that the consumer's table equals the batch query's result after every prefix of the input and at the end,
-    that it has one row per key and the right total, and that certain events are possible.
+    The properties say that the consumer's table equals the batch query's result after every prefix of the input and at
+    the end, that the table has one row per key and the right total, and that certain events are possible.
     """
     always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
     same = "Whenever all messages are read, the table equals the batch query's result for the same records."

@@ -178,7 +178,7 @@ class Changelog(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence: the record's word, and the key."""
+        """Return a mapping from placeholder to value for an action's sentence: the record's word, and the key."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

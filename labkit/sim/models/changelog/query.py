@@ -76,7 +76,8 @@ class Total(NamedTuple):
     def differs(self) -> bool:
         """Return whether the consumer's table is wrong, because its sum differs from the batch query's sum.
 
-        Before the last message of a record, the sums of a right table may differ, too, so the answer is then False.
+        Before the last message of a record, the sums may differ even if the table is right, so the result is then
+        False.
         """
         return self.is_whole and self.reader_sum != self.records
 
@@ -88,9 +89,9 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total` for each message of a run.
+    """Return one `Total` for each message of a run, in the order in which the messages were read or lost.
 
-    `actions` are the run's actions, and `states` those before, between and after them.
+    `states` are the states before, between and after the run's `actions`.
     """
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]

@@ -55,7 +55,7 @@ Table = tuple[Row, ...]
 class Query(NamedTuple):
     """The state of the continuous query: the offset of the next record, and the count of each key.
 
-    Offset and counts exist in memory and, for a restart, as last saved.
+    The query has the offset and the counts twice: in memory, and as last saved, which it reads after a crash.
     """
 
     saved: Durable[int] = 0
@@ -69,7 +69,7 @@ class Query(NamedTuple):
 class Consumer(NamedTuple):
     """The state of the process that keeps the table: its current and its stored position in the log of messages.
 
-    After a restart it reads from the stored position.
+    After a restart, the process reads from the stored position.
     """
 
     table: Durable[Table] = ()
@@ -205,8 +205,8 @@ def settings(values: Values) -> Settings:
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
     """Return the table after the consumer has applied a message.
 
-    With `owes`, the table remembers a retraction of a missing row, which cancels the row when it arrives; otherwise
-    such a retraction is ignored.
+    With `owes`, the table remembers the retraction of a row that it does not have yet, and drops the row when it
+    arrives. Otherwise such a retraction is ignored.
     """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:

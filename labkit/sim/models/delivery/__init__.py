@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run by name: verdict, how often each process handled each record, and waiting times."""
+    """Return a mapping from name to result of a run: verdict, waiting times, how often processes handled records."""
     records = int(walk.model.values["records"])
     worked = [count for counts in executions(walk.states) for count in counts]
     return {

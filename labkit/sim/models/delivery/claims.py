@@ -40,8 +40,8 @@ class Judge(StateJudge[State]):
     def history(self, state: State) -> History:
         """Return the records that have left the chain, in order, as an outside reader sees them.
 
-        The last entry says that the reader then reads them all again. This simulator has no batches, so every row has
-        batch 0. A row's incarnation is 1 plus the number of crashes before it.
+        The history ends with a complete read of these records. This simulator has no batches, so every row has batch 0.
+        A row's incarnation is 1 plus the number of crashes before the row.
         """
         rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])
@@ -131,7 +131,10 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return how often each process after the source handled each record: per process, a count for each record."""
+    """Return how often each process after the source handled each record.
+
+    The result has one tuple per process, with a count for each record.
+    """
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):

@@ -40,7 +40,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state after one fault of this kind; one fewer of them may happen in the rest of the run."""
+    """Return the state in which the number of faults of the kind `fault` that may still happen is one less."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -65,14 +65,14 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 def acknowledge(state: State, hop: int, name: int) -> State:
     """Return the state after an acknowledgement was sent back over the network link `hop`.
 
-    It acknowledges the record with the id `name`.
+    The acknowledgement is for the record with the id `name`.
     """
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
-    """Return the state after the next acknowledgement arrived over the network link `hop`, and the id in it."""
+    """Return the state after an acknowledgement arrived over the network link `hop`, and the id of the record in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
@@ -156,11 +156,11 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return two records that a process may send now: the oldest lost one, and the oldest that may still arrive.
+        """Return two records that a process may send: the oldest one not in flight, and the oldest one in flight.
 
-        The second has a copy or an acknowledgement in flight, so to send it again would be a premature timeout. The
-        simulator counts that as a fault, but a real sender cannot tell the two apart. Each record is None if there is
-        none.
+        The second record or its acknowledgement may still arrive, so a timeout that sends the record again is
+        premature. The simulator counts a premature timeout as a fault, but a real sender cannot recognise it. Each
+        result is None if there is no such record.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -263,7 +263,7 @@ class Delivery(Guards):
     def _discard(self, state: State, which: int) -> State:
         """Return the state after the receiver has discarded a record because it has seen the record's id before.
 
-        With retries it acknowledges the record again, because the first acknowledgement may be lost.
+        With retries, the receiver acknowledges the record again, because the first acknowledgement may be lost.
         """
         state, message = self._taken(state, which)
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
@@ -352,7 +352,7 @@ class Delivery(Guards):
         return text(state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence for an action: the usual one, or another if the settings change what the action does."""
+        """Return the sentence for an action: the usual one, or a variant if the settings change the action."""
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {

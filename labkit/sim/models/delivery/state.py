@@ -62,7 +62,7 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that left the last process, so that readers see it; `crashes` is the number of crashes before that."""
+    """A record that left the last process, so that readers see it; `crashes` counts the crashes before it left."""
 
     record: int
     crashes: int

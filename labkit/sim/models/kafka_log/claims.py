@@ -75,9 +75,9 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that this reader has received, and as `hidden` the records that it may not read yet.
+        """Return the records that this reader has received, as a history that ends with a complete read of the log.
 
-        The last entry says that the reader then reads the whole log.
+        The history's field `hidden` has the records that the reader may not read yet.
         """
         return History(self._events(state), hidden=list(self._hidden(state)))
 
@@ -189,8 +189,8 @@ def _ends() -> Property[State]:
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
     """Return the sentence for a request to commit that the coordinator refuses or has already fulfilled.
 
-    The sentence is empty for other requests. `nothing_new` means that the commit was made before; `ends` says whether
-    the job fails because of a refusal.
+    The sentence is empty for other requests. `nothing_new` says that an earlier request has committed the transaction.
+    `ends` says whether the job fails when a request is refused.
     """
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"

@@ -76,9 +76,10 @@ def is_busy(coordinator: Coordinator, name: int) -> bool:
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after InitProducerId: it raises the epoch, and aborts a transaction that is open.
+    """Return the coordinator after InitProducerId, which raises the epoch and aborts the id's open transaction.
 
-    The new epoch fences every producer with an older one.
+    `name` is the number of the transactional id, which may have no open transaction. The new epoch fences every
+    producer with an older epoch.
     """
     entry = entry_of(coordinator, name)
     if entry is None:
@@ -89,7 +90,10 @@ def initialise(coordinator: Coordinator, name: int) -> Coordinator:
 
 
 def expire(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator's state after it has aborted a transaction that timed out, which fences the producer."""
+    """Return the coordinator's state after it has aborted the transaction of an id because of a timeout.
+
+    The abort raises the epoch, which fences the producer.
+    """
     return _abort(coordinator, name, coordinator.log[name])
 
 
@@ -99,7 +103,7 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
-    """Return the coordinator after AddPartitionsToTxn, or None if it refuses because the producer is fenced.
+    """Return the coordinator after AddPartitionsToTxn, or None if it refuses a fenced producer.
 
     The first partition opens the transaction and starts its timeout.
     """
@@ -131,7 +135,7 @@ def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
-    """Return (transactional id, partition) for every commit or abort marker that is still to be written."""
+    """Return a pair (transactional id, partition) for every commit or abort marker that is still to be written."""
     return [
         (name, partition)
         for name, (stage, _, partitions, _) in enumerate(coordinator.log)
@@ -142,7 +146,10 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """Return the coordinator after one partition has its marker; the last marker completes the transaction."""
+    """Return the coordinator after a transaction's marker was written into a partition.
+
+    `name` is the number of the transactional id. The last marker completes the transaction.
+    """
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))
@@ -167,7 +174,7 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
     """Return the coordinator after a crash; only its log survives.
 
-    If the rule `forgets` is set, it also loses each decision to commit whose markers are not all written.
+    If the rule `forgets` is set, the crash also undoes each decision to commit whose markers are not all written.
     """
     if rules.forgets:
         log = tuple(

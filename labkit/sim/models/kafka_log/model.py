@@ -44,7 +44,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The part of the simulator with Kafka's actions: those of transaction coordinator, partitions and readers."""
+    """The part of the simulator with Kafka's actions: those of its coordinator, its partitions and its readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -382,7 +382,7 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence: a marker's transactional id and partition."""
+        """Return a mapping from placeholder to value for an action's sentence: a marker's id and partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

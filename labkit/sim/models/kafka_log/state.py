@@ -88,7 +88,7 @@ class Checkpoint(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A transaction that the job must commit, and whether it has requested that since its last restart."""
+    """A transaction that the job must commit, and whether the job has requested the commit since its last restart."""
 
     handle: Handle
     is_sent: bool = False
@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A record that a reader has received: its position, and whether its transaction was undecided then (`early`)."""
+    """A record that a reader has received: its position, and whether its transaction was then undecided (`early`)."""
 
     position: int
     early: bool
@@ -341,12 +341,12 @@ def with_job(state: State, job: Job, since: int) -> State:
 
 
 def with_coordinator(state: State, coordinator: Coordinator) -> State:
-    """Return the state with the coordinator replaced."""
+    """Return the state with the coordinator replaced by `coordinator`."""
     return as_state((*state[:2], coordinator, *state[3:]))
 
 
 def with_reader(state: State, which: int, reader: Reader) -> State:
-    """Return the state with the reader `which` replaced."""
+    """Return the state with the reader with the number `which` replaced by `reader`."""
     at = state.readers
     readers = (*at[:which], reader, *at[which + 1 :])
     return as_state((*state[:4], readers, *state[5:]))
@@ -372,7 +372,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state after one event of this kind; one fewer of them may happen in the rest of the run."""
+    """Return the state in which the number of events of the kind `fault` that may still happen is one less."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

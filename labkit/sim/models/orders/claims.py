@@ -42,7 +42,7 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return as a history, which the judge accepts, the rows that readers saw in a run.
+    """Return the rows that readers saw in a run as a `History`, which the judge accepts.
 
     The history has a complete read at each crash and at the end. `rows` is the length of the input; `keyed` means that
     a row replaces the earlier row of its key. With `bounds_change`, a repeated step may take other rows, so the history
@@ -56,10 +56,10 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 
 
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
-    """Yield the rows that readers see, in order, and their complete reads at each crash and at the end.
+    """Yield the rows that readers see, in order, and a complete read at each crash and at the end.
 
-    A row that recovery takes back later counts as part of an aborted transaction. With upserts, readers then see the
-    earlier row of the key again.
+    A row that recovery takes back later counts as part of an aborted transaction. With upserts (`keyed`), readers then
+    see the earlier row of the key again, so this row is yielded a second time.
     """
     standing = set(kept(seen))
     crashes = 0

@@ -223,7 +223,10 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after a set of atomic writes; the process goes on with the next set or the next step."""
+        """Return the state after a set of writes that become durable together.
+
+        The process then goes on with the next set or the next step.
+        """
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -252,9 +255,9 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Return the state after output became visible but the store's answer was lost, so it is written again.
+        """Return the state after the store's answer to visible output was lost, so that the process writes it again.
 
-        If the parameter `skips` is set, the process looks first whether the store's marker says that the output is
+        If the parameter `skips` is set, the process first looks whether the store's marker says that the output is
         written, as it does after a restart.
         """
         process = state.process
@@ -309,15 +312,18 @@ class Orders(RuleModel[State]):
         return state._replace(process=process, life=life)
 
     def _undecided(self, state: State) -> list[Seen]:
-        """Return the visible rows of steps that will run again; they are the newest of the visible rows."""
+        """Return the visible rows of steps that will run again.
+
+        No other visible row is newer than these rows.
+        """
         rows = [state.seen[index] for index in kept(state.seen)]
         return [each for each in rows if each.step >= state.process.job.step]
 
     def _undo(self, state: State, _: int) -> State:
         """Return the state after recovery has taken back output of steps that will run again.
 
-        It takes back one row, a transaction as a whole, or all upserts at once; after upserts, the earlier row of the
-        key becomes visible again.
+        Depending on the kind of output, recovery takes back one row, a whole transaction, or all upserts at once. After
+        upserts, the earlier row of the key becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:
@@ -338,7 +344,7 @@ class Orders(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value for the placeholder `{what}` in an action's sentence: the writes that happen together."""
+        """Return a mapping from the placeholder `{what}` in an action's sentence to the writes that happen together."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

@@ -205,7 +205,7 @@ class Job(NamedTuple):
 
     @property
     def note(self) -> Note:
-        """Return the durable record that this step is done, which the job writes then."""
+        """Return the durable record with which the job says that this step is done."""
         return Note(self.step, self.end)
 
     @property
@@ -258,10 +258,10 @@ CRASHED, TAKEN_BACK = -1, -2
 
 
 class Seen(NamedTuple):
-    """A row that became visible, with the step that wrote it; `life` counts the starts of the writing process.
+    """A row that became visible, with the step that wrote it; `life` counts the starts of the process until then.
 
-    An entry with a negative offset is another event: -1 is a crash, and -2 takes back the newest row that is still
-    visible.
+    If the offset is negative, the object is another event: -1 is a crash, and -2 takes back the newest row that is
+    still visible.
     """
 
     offset: int

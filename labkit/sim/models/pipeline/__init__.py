@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the results about a run by name: here only the verdict, with lost and duplicated rows."""
+    """Return a mapping from name to result of a run: here only the verdict, with lost and duplicated rows."""
     return {"verdict": verdict(walk)}
 
 

@@ -145,7 +145,10 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence for an action that the engine or the store refuses; `why` is the reason."""
+    """Return the sentence for an action that the engine or the store refuses; `why` is the reason.
+
+    `task` is the driver's step that the action tries to take, and `word` the input word in this step.
+    """
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."

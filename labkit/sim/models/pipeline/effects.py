@@ -32,7 +32,7 @@ def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State
 
 
 def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
-    """Return the reason why engine or store would refuse a task; an empty text if they would not."""
+    """Return the reason why the engine or the store would refuse a task; an empty text if neither would."""
     try:
         perform(outside, state, driver, task)
     except TaskRefusal as error:

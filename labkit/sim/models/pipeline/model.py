@@ -126,7 +126,7 @@ class Environment(RuleModel[State]):
     def _roll_back(self, state: State, _: int) -> State:
         """Return the state after a person has set the checkpoint back by one finished batch.
 
-        That deletes the newest `commits/N` and the plans of all later batches.
+        This deletes the newest entry `commits/N` and the plans of all later batches.
         """
         query = state.query
         query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
@@ -295,7 +295,7 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """Return the state after a batch was planned again without records, which its source cannot repeat."""
+        """Return the state after a batch was planned again without records, because its source cannot repeat them."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
@@ -315,8 +315,8 @@ class Pipeline(Environment):
     def _catch_up(self, state: State, _: int) -> State:
         """Return the state in which the driver will next commit all batches that are logged as finished (`commits/N`).
 
-        The driver does this before it stores the votes of a new batch, which name its prepared transactions, because
-        the engine may not have notified it of `commits/N`.
+        The driver does this before it stores the votes of a new batch, because it may have missed the notification of a
+        `commits/N`. Votes are the names of a batch's prepared transactions.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
@@ -330,7 +330,7 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value for the placeholder `{word}` in an action's sentence: the input's word at its offset."""
+        """Return a mapping from the placeholder `{word}` in an action's sentence to the input's word at its offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

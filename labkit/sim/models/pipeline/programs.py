@@ -73,7 +73,10 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the steps in which a driver processes a batch without rows: it only logs the batch as finished."""
+    """Return the steps in which a driver processes a batch without rows: the driver only logs the batch as finished.
+
+    If the sink commits after `commits/N`, the driver first stores an empty list of votes.
+    """
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
@@ -116,7 +119,7 @@ def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles
     """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
     If a kind of write, such as the commit of a transaction, needs several steps, there is a failpoint in the middle of
-    them. Another failpoint comes before a write-ahead log confirms the batch.
+    these steps. Another failpoint comes before the step that confirms the batch in a write-ahead log.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -149,7 +152,7 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return the batches that are finished (`commits/N`) but not yet committed in the store, with their transactions.
+    """Return pairs of a batch and its transactions, for batches that are finished (`commits/N`) but not yet committed.
 
     A batch is not yet committed while its votes, which name its prepared transactions, are stored.
     """
@@ -157,9 +160,9 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps in which a sink that commits after `commits/N` commits the finished batches.
+    """Return the steps in which a sink commits finished batches after the engine has written `commits/N`.
 
-    It commits those whose votes (the names of their prepared transactions) are still stored.
+    These are the batches whose votes (the names of their prepared transactions) are still stored.
     """
     tasks: list[Task] = []
     for batch, handles in due(query):
@@ -170,9 +173,9 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the step that tells the sink of the last `commits/N`, if there is one.
+    """Return the step that notifies the sink of the last `commits/N`; empty if no batch is finished.
 
-    It is for sinks that commit before `commits/N`.
+    The simulator uses this step for sinks that commit before `commits/N`.
     """
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
@@ -219,9 +222,10 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the steps that remain if the batch is already written, and the failpoints of the steps left out.
+    """Return the steps that remain if the batch is already written, and failpoints of the steps that are skipped.
 
-    Only failpoints that the driver reaches in spite of that are returned: after pre-commit and after commit.
+    Of these failpoints, the result has only the two kinds that the driver reaches although it skips the steps: after
+    pre-commit and after commit.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

@@ -21,9 +21,9 @@ from labkit.sim.walk import Replay
 
 
 class Cue(NamedTuple):
-    """One entry of a script: the actions to take when a driver first reaches this failpoint in this batch.
+    """One entry of a script: the actions to take when a driver first reaches the failpoint `point` in a batch.
 
-    The batch is ignored for a failpoint in a recovery.
+    For a failpoint in a recovery, the number of the batch is ignored.
     """
 
     point: FailPoint
@@ -32,7 +32,10 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Parse a script. A line is `failpoint[@batch] [action ...]`; without an action, the driver crashes there."""
+    """Parse a script with entries of the form `failpoint[@batch] [action ...]`.
+
+    Without an action, the driver crashes at the failpoint.
+    """
     return tuple(_cue(*entry.split()) for entry in script)
 
 
@@ -146,7 +149,8 @@ def due(walk: Replay) -> Sequence[Record]:
 def tells_when_written(walk: Replay) -> bool:
     """Return whether every row that readers cannot see yet is in a transaction of the store.
 
-    If not, a row waits in a log or in the driver's memory, so that it is unknown how long it has waited.
+    Otherwise such rows are in a log or in the driver's memory, and the simulator does not know how long they have
+    waited.
     """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)

@@ -140,9 +140,9 @@ class Faults(NamedTuple):
 class State(NamedTuple):
     """The state of the query and the store, and the faults that may still happen.
 
-    `zombie` is a driver that was wrongly declared dead. A crash of a driver does not change the store, which is three
-    fields (rows, transactions, markers): a search stores each different value of a field once, and a single field for
-    the whole store would have more values than all three.
+    `zombie` is a driver that was wrongly declared dead. A crash of a driver does not change the store. The content of
+    the store is in three fields (rows, transactions, markers), because a search stores each different value of a field
+    once, and a single field would have more different values than all three.
     """
 
     query: Query
@@ -181,13 +181,13 @@ as_driver = from_fields(Driver)
 
 
 def driven(state: State, driver: Driver) -> State:
-    """Return the state with the query's driver replaced."""
+    """Return the state with the query's driver replaced by `driver`."""
     query, *others = state
     return as_state((as_query((*query[:8], driver)), *others))
 
 
 def queried(state: State, query: Query) -> State:
-    """Return the state with its query replaced."""
+    """Return the state with its query replaced by `query`."""
     return as_state((query, *state[1:]))
 
 
@@ -300,7 +300,7 @@ class Settings:
 
     @property
     def keyed(self) -> bool:
-        """Return whether a row replaces the earlier row of its key."""
+        """Return whether an output row replaces the earlier row of its key."""
         return self.strategy.facts.replaces
 
     @property
@@ -311,7 +311,7 @@ class Settings:
     def end_of(self, start: int, generation: int) -> int:
         """Return the offset at which a batch that starts at `start` ends.
 
-        After somebody deleted the checkpoint (`generation` is not 0), one batch takes all the rest of the input.
+        After somebody deleted the checkpoint (`generation` is not 0), one batch takes the whole remaining input.
         """
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 

@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run, each under its name: the last snapshot, the lengths of pauses, and `moment`.
+    """Return a mapping from name to result of a run: the last snapshot, the lengths of pauses, and `moment`.
 
     `moment` is the step after which the bank was really in the state that the snapshot shows.
     """

@@ -30,8 +30,8 @@ from labkit.sim.wording import listed, members, to_come
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the properties that a search checks; `ends` lists the channels, and `text` describes a state in one line.
 
-    They say that snapshots contain all the money and show states that the bank could reach, that no money is lost, and
-    that snapshots end.
+    The properties say that snapshots contain all the money and show states that the bank could reach, that no money is
+    lost, and that snapshots end.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)

@@ -141,7 +141,7 @@ class Bank(Guards):
     def apply(self, state: State, action: Action) -> State:
         """Return the state after an action.
 
-        The action's number is that of a process, from 1, or of a channel (see `Ends.name`).
+        The number in the action is the number of a process, from 1, or the name of a channel (see `Ends.name`).
         """
         name, which = action
         if name in self._between:
@@ -201,7 +201,8 @@ class Bank(Guards):
     def _recorded(self, state: State, which: int, awaited: int) -> State:
         """Return the state after a process has copied its account and sent its markers.
 
-        Both happen in one step, so that the process sends no transfer in between.
+        Copying and sending are one step, so that the process sends no transfer in between. `awaited` has one bit for
+        each process whose marker is missing.
         """
         process = state.processes[which]
         if self.broken == "late_markers":
@@ -253,8 +254,9 @@ class Bank(Guards):
     def _restore(self, state: State, _: int) -> State:
         """Return the state after all processes have loaded the last completed snapshot.
 
-        The contents of the snapshot's channels replace those of the real ones, and a running snapshot is given up. All
-        processes must go back together, because a single one would forget transfers that others still have.
+        The transfers in flight in the snapshot replace the contents of the channels, and a running snapshot is given
+        up. All processes must go back together, because a process that goes back alone would forget transfers that
+        other processes still have.
         """
         snapshot = state.completed or beginning(self.count)
         if self.broken == "restore_alone":
@@ -283,12 +285,12 @@ class Bank(Guards):
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence for an action: the usual one, or another if the parameter `broken` changes it."""
+        """Return the sentence for an action: the usual one, or a variant if the parameter `broken` changes it."""
         variant = VARIANTS.get((str(self.broken), action.name))
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for the placeholders in an action's sentence: a channel's ends, a transfer's amount."""
+        """Return a mapping from placeholder to value for an action's sentence: a channel's ends, an amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

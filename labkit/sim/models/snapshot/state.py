@@ -66,9 +66,9 @@ class Part(NamedTuple):
 class Process(NamedTuple):
     """The state of one branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    While the process waits for markers, `copy` is the account that it has recorded for the snapshot, `awaited` has one
-    bit for each process whose marker is missing, and `in_flight` has the transfers that have arrived from these
-    processes since.
+    While the process waits for markers, `copy` is the account that it has recorded for the snapshot, and `awaited` has
+    one bit for each process whose marker is missing. `in_flight` has the transfers that have arrived from the awaited
+    processes since the copy.
     """
 
     part: Durable[Part | None] = None

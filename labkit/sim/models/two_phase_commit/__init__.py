@@ -14,14 +14,14 @@ __all__ = ["BLUEPRINT", "facts"]
 
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
-    """Return a simulator of two-phase commit: with `textbook` that of Gray and Lamport, otherwise one with faults."""
+    """Return a simulator of two-phase commit: Gray and Lamport's if `textbook` is true, otherwise one with faults."""
     return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return for how many steps each participant was blocked.
+    """Return a mapping from `blocked_steps` to a list that says for how many steps each participant was blocked.
 
-    The result is empty for the textbook simulator, because no participant is blocked there.
+    The mapping is empty for the textbook simulator, because no participant is blocked there.
     """
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}

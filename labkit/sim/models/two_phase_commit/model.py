@@ -119,8 +119,8 @@ class TwoPhaseCommit(Guards):
     def seats(self, state: State) -> Sequence[Any]:
         """Return each participant's part of the state, because participants are interchangeable.
 
-        It consists of the process, its message queues, whether the coordinator has its vote and its acknowledgement,
-        and whether it has sent a yes.
+        The part consists of the participant's process and message queues, whether the coordinator has its vote and its
+        acknowledgement, and whether it has sent a yes.
         """
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))

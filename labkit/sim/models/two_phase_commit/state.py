@@ -124,7 +124,7 @@ def blocked(states: Sequence[State]) -> tuple[int, ...]:
 
 
 def outcome(participant: Participant) -> Entry | None:
-    """Return the outcome in a participant's log, None if there is none."""
+    """Return the outcome in a participant's log, or None if the log has no outcome."""
     log = participant.log
     return log[-1] if log and log[-1] is not Entry.PREPARED else None
 
@@ -179,8 +179,8 @@ def _waiting(state: State) -> str:
 def claims() -> Sequence[Property[State]]:
     """Return the properties to check.
 
-    All participants end with the same outcome, commit and abort are both possible, and no participant holds a lock for
-    ever.
+    They say that all participants end with the same outcome, that commit and abort are both possible, and that no
+    participant holds a lock for ever.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
@@ -211,7 +211,7 @@ def names(bits: int) -> str:
 
 
 def spread(bits: int, count: int) -> list[int]:
-    """Return a bit set of participants as a list with 1 or 0 for each participant."""
+    """Return a bit set of participants as a list that has 1 or 0 for each of the `count` participants."""
     return [bits >> which & 1 for which in range(count)]
 
 
