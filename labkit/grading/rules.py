@@ -71,8 +71,7 @@ class Rules:
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """Return the share of the points (0 to 1) that a submission handed in at the time `when` loses for being late.
-        """
+        """Return the share of the points (0 to 1) that a submission handed in at `when` loses because it is late."""
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0

@@ -21,7 +21,7 @@ SINKS: dict[Strategy, SinkClass] = {strategy: import_module(f"{__name__}.{strate
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
-    """Raise `InvalidInput` if the store lacks the capability (such as transactions) that this sink strategy needs.
+    """Raise `InvalidInput` if the store lacks a capability, such as transactions, that this sink strategy needs.
 
     `store` is a key of `STORES`, such as `sqlite`.
     """
@@ -46,9 +46,9 @@ def coordinate(
     """Open a store and return the coordinator that commits the batches of `query` to it through a sink.
 
     `strategy` chooses the sink, and `order` whether it commits before or after the engine logs a batch as done. `store`
-    is a key of `STORES` and `location` its path; `incarnation` numbers the query's drivers, from 1; `log` is the sink's
-    own directory; `reach` is called at each failpoint, where a test may kill the process. Raises `InvalidInput` if the
-    store lacks a capability that the sink needs.
+    is a key of `STORES`, and `location` the store's path. `incarnation` is the number of the query's driver, from 1.
+    `log` is the sink's own directory. `reach` is called at each failpoint, where a test may kill the process. Raises
+    `InvalidInput` if the store lacks a capability that the sink needs.
     """
     check_capability(strategy, store)
     sink = SINKS[strategy](open_store(store, location), query, incarnation, log, reach)

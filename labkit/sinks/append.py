@@ -11,10 +11,10 @@ from labkit.stores.contract import Appendable, Handle
 
 
 class AppendSink(Sink[Appendable]):
-    """A sink whose rows become visible while the task writes them, so there is no commit."""
+    """A sink whose rows become visible while the task writes them, so that there is no commit."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Append every row to the store, where it is visible at once. Return None: nothing is left to commit."""
+        """Append every row to the store, where it is visible at once. Return None, as nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch)):
             self.store.append(*some)
         return None

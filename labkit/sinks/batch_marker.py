@@ -15,7 +15,10 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """A sink that writes a batch and a marker with its id in one transaction, as some Spark jobs do in foreachBatch."""
+    """A sink that writes the rows of a batch and a marker with the batch's id in one transaction.
+
+    Some Spark jobs do this in foreachBatch.
+    """
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
@@ -28,7 +31,7 @@ class BatchMarkerSink(Sink[Atomic]):
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
         """Write all rows and the batch's marker in one transaction, which commits when the `with` block ends.
 
-        Do nothing if the store already has the marker, because the batch was committed before a crash.
+        If the store already has the marker, the batch was committed before a crash, so do nothing.
         """
         # A batch without rows sets no marker, because a replay has nothing to write twice.
         if not votes or self.store.has_marker(self.query, batch):

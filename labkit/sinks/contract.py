@@ -22,10 +22,10 @@ ItemT = TypeVar("ItemT")
 
 
 class Vote(NamedTuple):
-    """The message that a task sends to the coordinator after its pre-commit: its rows can now be committed.
+    """The message by which a task tells the coordinator, after its pre-commit, that its rows can be committed.
 
     `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
-    (batch_marker); otherwise it is empty, because the rows are in the store already.
+    (batch_marker). Otherwise `rows` is empty, because the store already has the rows.
     """
 
     handle: Handle
@@ -42,10 +42,10 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery: it commits or aborts one transaction or log.
+    """One step of recovery, which commits or aborts one transaction or log.
 
-    `sentence` tells the user about the step. `carry_out` does it and returns None, or another sentence for the user if
-    the store has lost the rows.
+    `sentence` describes the step for the user. `carry_out` performs the step and returns None. If the store has lost
+    the rows, it returns a sentence about the loss instead.
     """
 
     sentence: str
@@ -56,8 +56,8 @@ class Resolution(NamedTuple):
 class Sink(ABC, Generic[StoreT]):
     """Base class of sinks. A sink writes the rows of one streaming query to one store.
 
-    `log` is the sink's own directory in the checkpoint; `incarnation` numbers the query's drivers. The sink calls
-    `reach` at each failpoint, where a crash test may kill the process.
+    `log` is the sink's own directory in the checkpoint, and `incarnation` the number of the query's driver. The sink
+    calls `reach` at each failpoint, where a crash test may kill the process.
     """
 
     store: StoreT
@@ -71,34 +71,40 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write the rows of one task, in that task, and return its vote; None if nothing is left to commit."""
+        """Write the rows of one task and return the task's vote, or None if nothing is left to commit.
+
+        The method runs inside the task.
+        """
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
         """Return a context manager that the driver enters when it has all votes, and leaves before it calls `commit`.
 
-        The sink batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
+        The sink batch_marker writes all rows when the driver enters, and commits them when the driver leaves. Other
+        sinks do nothing here.
         """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Make the rows of a batch visible, on the driver; do nothing if the sink's rows are visible already."""
+        """On the driver, make the rows of a batch visible; do nothing if a sink's rows are already visible."""
 
     def drop_earlier(self, handle: Handle) -> None:
         """Abort the transactions that earlier attempts of the same task left open or prepared.
 
-        The task calls this first, because transactions of a dead executor may hold locks for which it would wait.
+        The task calls this before it writes, because it might otherwise wait for locks of a dead executor's
+        transactions.
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the transactions of task attempts that have no vote, in this batch and earlier ones.
+        """Abort the transactions of task attempts that are not among `votes`, in this batch and in earlier batches.
 
-        The driver calls this when all votes of the batch are in.
+        The driver calls this when all votes of the batch have arrived.
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that a new driver must carry out to recover: commit decided batches, abort everything else.
+        """Return the steps that a new driver must carry out to recover: commit decided batches, and abort the rest.
 
-        `decided` lists the batches that must be committed, each with its votes.
+        `decided` is a list of pairs: a batch that must be committed, and its votes. The rest are all other unfinished
+        transactions and logs.
         """
         return []
 
@@ -131,10 +137,10 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items and then the second, with the failpoint `MID_COMMIT` in between.
+        """Yield the first half of the items, call `reach` for the failpoint `MID_COMMIT`, and yield the second half.
 
-        There `reach` is called, so that a test can kill the process in the middle of the commit. A single item is
-        yielded without the failpoint.
+        At this failpoint a test can kill the process in the middle of the commit. A single item is yielded without the
+        failpoint.
         """
         half = len(items) // 2
         if half:
@@ -148,10 +154,10 @@ CHUNK = 1_000
 
 
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
-    """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it asks for the next.
+    """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it takes the next list.
 
     The first list has one row, because the failpoint `MID_WRITE` comes after the first row. No list has two rows for
-    which `distinct` returns the same value, because a store may refuse two rows with one key in one call.
+    which `distinct` returns the same value, because a store may refuse two rows with the same key in one call.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -167,8 +173,8 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
     """Yield the rows, and call `reach` for the failpoint `MID_WRITE` (a place to kill) after the first row is written.
 
-    The caller must write each row before it asks for the next. So when it asks for the second row, the first is
-    written.
+    This works only if the caller writes each row before it takes the next row: when it takes the second row, it has
+    written the first.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

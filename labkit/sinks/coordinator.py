@@ -20,13 +20,13 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """A directory with one file per batch, which contains the votes of its tasks until the batch has committed."""
+    """A directory with one file per batch, which contains the votes of the batch's tasks until the batch commits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Store the votes durably, replacing those of an earlier attempt of the batch."""
+        """Store the votes of a batch durably. They replace the votes of an earlier attempt of the batch."""
         self._folder.mkdir(parents=True, exist_ok=True)
         durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
 
@@ -37,7 +37,7 @@ class HandleLog:
         return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
 
     def read(self, batch: int) -> list[Vote]:
-        """Return the stored votes of a batch. Raises `JobFailed` if their file is damaged."""
+        """Return the stored votes of a batch. Raises `JobFailed` if the file with the votes is damaged."""
         path = self._path(batch)
         try:
             return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
@@ -56,9 +56,10 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of a query through a sink; each subclass does so before or after the engine's `commits/N`.
+    """Commits the batches of a query through a sink.
 
-    The file `commits/N` in Spark's checkpoint says that batch N is finished.
+    One subclass commits before, and the other after, the engine writes `commits/N`. This file in Spark's checkpoint
+    says that batch N is finished.
     """
 
     def __init__(self, sink: Sink[Any]) -> None:
@@ -66,9 +67,9 @@ class Coordinator(ABC):
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit a batch, or store its votes for later; called when all tasks of the batch have voted yes.
+        """Commit a batch, or store its votes for a later commit. All tasks of the batch must have voted yes.
 
-        After a crash the engine may call this again for the same batch.
+        After a crash the engine may call this method again for the same batch.
         """
         with self.sink.gathered(batch, votes):
             self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
@@ -77,7 +78,7 @@ class Coordinator(ABC):
     def recover(self, decided: int | None) -> Iterator[str]:
         """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
 
-        `decided` is the last batch with a file `commits/N`, or None. If the store supports fencing, this method first
+        `decided` is the last batch with a file `commits/N`, or None. If the store supports fencing, the first step
         fences earlier drivers, so that they cannot begin new transactions. The steps run while the caller iterates, so
         exhaust the iterator before the query starts.
         """
@@ -97,7 +98,10 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Handle the notification that `commits/N` is durable up to this batch; it may be late or repeated."""
+        """Handle the notification that `commits/N` is durable for this batch and all earlier batches.
+
+        The notification may be late or repeated.
+        """
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -114,10 +118,13 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
+    """Spark's commit order: the sink commits, then Spark writes `commits/N`.
+
+    A crash between the two steps makes Spark repeat the batch.
+    """
 
     def commit_log_durable(self, batch: int) -> None:
-        """Only call `reach` for the failpoint `AFTER_COMMIT_LOG`; in this order the batch is committed already."""
+        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. In this order the sink has committed already."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -128,16 +135,17 @@ class EngineOrder(Coordinator):
 
 
 class DecisionOrder(Coordinator):
-    """Flink's commit order: `commit` only stores the votes of a batch; the sink commits when `commits/N` is durable."""
+    """Flink's commit order: `commit` only stores a batch's votes, and the sink commits when `commits/N` is durable."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commit every batch up to this one that has stored votes, in order.
+        """Commit every batch up to this batch that has stored votes, in order.
 
-        A lock allows only one process at a time, because two would flush the same write-ahead log twice.
+        A lock allows only one process at a time to do this, because two processes would flush the same write-ahead log
+        twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
@@ -171,13 +179,13 @@ class DecisionOrder(Coordinator):
 def pass_offset_log(reach: Reach, batch: int) -> None:
     """Call `reach` for the failpoint (place to kill) between the durable plan `offsets/N` and the first written row.
 
-    An adapter calls this before anything else in a batch.
+    An adapter calls this function at the beginning of each batch.
     """
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to kill) after `commits/N`, the record that the batch is done, is durable.
+    """Call `reach` for the failpoint (place to kill) after `commits/N`, the record that a batch is done, is durable.
 
     A sink learns of the record from the engine's notification or, at the latest, from the start of the next batch.
     """

@@ -16,7 +16,7 @@ class IdempotentSink(Sink[Keyed]):
     """A sink that upserts each row under its key, so that writing a row twice changes nothing."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upsert every row, which is visible at once; return None, because nothing is left to commit."""
+        """Upsert every row, which is then visible at once. Return None, because nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

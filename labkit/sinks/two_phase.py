@@ -12,18 +12,18 @@ from labkit.stores.contract import Handle, LostTransaction, Transaction, Transac
 
 
 class TwoPhaseSink(DeferredSink[Transactional]):
-    """A sink with two-phase commit: each task writes into a transaction of its own, and the driver commits them all."""
+    """A sink with two-phase commit: each task writes into its own transaction, and the driver commits them all."""
 
     bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction under this handle, which no other task attempt uses."""
+        """Open a transaction with the name `handle`, which no other task attempt uses."""
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
         """Commit the transactions of all tasks of a batch, one after the other.
 
-        For a moment readers may see the rows of some tasks without the others.
+        In between, readers see the rows of some tasks, but not yet those of the remaining tasks.
         """
         for half in self.in_halves(votes, batch):
             for vote in half:
@@ -36,19 +36,17 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort every unfinished transaction of the query, in this batch or an earlier one, that none of the votes
-        names.
-        """
+        """Abort every unfinished transaction of the query that is in no vote, in this batch and in earlier batches."""
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
+        """Return one step for each transaction: commit it if a decided vote names it, otherwise abort it.
 
-        The steps are Flink's recoverAndCommit and recoverAndAbort. Some unfinished transactions never voted; if nobody
-        aborted them, they would hold locks or hide rows forever.
+        Transactions without such a vote are included only if they are unfinished. They would otherwise hold locks or
+        hide rows forever. The steps are Flink's recoverAndCommit and recoverAndAbort.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -60,8 +58,8 @@ class TwoPhaseSink(DeferredSink[Transactional]):
     def _commit_or_report(self, handle: Handle) -> str | None:
         """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the loss.
 
-        Flink's connector, too, only logs such a loss in recovery (KafkaCommitter: signalFailedWithKnownReason). In a
-        running query, `commit` raises `LostTransaction` instead, because a query that went on would hide the loss.
+        In recovery, Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). In a
+        running query, `commit` raises `LostTransaction` instead, because a query that continued would hide the loss.
         """
         try:
             self.store.commit(handle)

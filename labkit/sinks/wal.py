@@ -20,7 +20,7 @@ from labkit.stores.contract import Appendable, Handle, Transaction
 
 
 class LogSegment:
-    """The file to which a task logs its rows of one batch. Recovery ignores the file until `prepare` has renamed it."""
+    """The log file with the rows of one task in one batch. Recovery ignores the file until `prepare` has renamed it."""
 
     def __init__(self, open_path: Path, sealed_path: Path) -> None:
         self._open_path, self._sealed_path = open_path, sealed_path
@@ -30,7 +30,11 @@ class LogSegment:
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Sync the log file to the disk and rename it; it replaces the log of an earlier attempt of the same batch."""
+        """Sync the log file to the disk and rename it.
+
+        The new name is the same for every attempt, so the file replaces the log of an earlier attempt at the same
+        batch.
+        """
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -44,7 +48,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
 
     @property
     def folder(self) -> Path:
-        """Return the directory of the logs and the confirmations."""
+        """Return the directory of the sink's log files and confirmation files."""
         return self.log / "wal"
 
     def begin(self, handle: Handle) -> Transaction:
@@ -52,7 +56,10 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Append the logged rows of a batch to the store and then confirm the batch; do nothing if it is confirmed."""
+        """Append the logged rows of a batch to the store, and then confirm the batch.
+
+        Do nothing if the batch is already confirmed.
+        """
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]
@@ -63,9 +70,10 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the batch.
+        """Return the steps of recovery: append each log of a decided but unconfirmed batch, then confirm the batch.
 
-        Logs of undecided batches need no step, because the repeated batch replaces them.
+        The rows of a log are appended to the store. Logs of undecided batches need no step, because the repeated batch
+        replaces them.
         """
         return [
             step

@@ -15,7 +15,7 @@ __all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
-    """The type of a store's class: calling it with the store's location (a path) opens the store."""
+    """The type of a store's class. A call of the class with the store's location (a path) opens the store."""
 
     def __call__(self, location: Path, /) -> Store: ...
 
@@ -45,15 +45,15 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 def open_store(kind: str, location: Path) -> Store:
     """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location.
 
-    The first write creates the store. Raises `InvalidInput` for any other kind.
+    If there is no store yet, the first write creates it. Raises `InvalidInput` for any other kind.
     """
     return _class(kind)(location)
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the capabilities of a kind of store, as names of protocols in `labkit.stores.contract` such as "Atomic".
+    """Return the capabilities of a kind of store: names of protocols in `labkit.stores.contract`, such as "Atomic".
 
-    No store is opened for this. Raises `InvalidInput` for an unknown kind.
+    This opens no store. Raises `InvalidInput` for an unknown kind.
     """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))

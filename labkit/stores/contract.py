@@ -19,10 +19,10 @@ _HANDLE = re.compile(
 
 
 class Handle(NamedTuple):
-    """The unique name of one transaction, by which any process can finish it, even after its writer's death.
+    """The unique name of one transaction, with which any process can finish it even after the writer's death.
 
-    `incarnation` is the number of the driver that wrote (1 for the first driver of the query, 2 after a restart) and
-    `attempt` the number of the task attempt, so two attempts at one task have two transactions.
+    `incarnation` is the number of the driver that wrote (1 for the first driver of the query, 2 after a restart).
+    `attempt` is the number of the task attempt, so two attempts at one task have two transactions.
     """
 
     query: str
@@ -36,7 +36,7 @@ class Handle(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Handle":
-        """Parse the text that `str` makes of a handle. Raises `InvalidInput` for any other text."""
+        """Parse the text that `str` returns for a handle. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{text!r} is not the name of a transaction of the lab, such as running-b0-p0-i1-a0.")
@@ -45,12 +45,12 @@ class Handle(NamedTuple):
 
 
 class LostTransaction(JobFailed):
-    """Raised at a commit if the store has dropped the transaction after its pre-commit, so that its rows are lost."""
+    """Raised at a commit if the store has dropped a pre-committed transaction, so that its rows are lost."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """An external system that a sink writes to; this base protocol reports which rows readers could have seen."""
+    """An external system to which a sink writes. This base protocol reports the rows that readers could have seen."""
 
     def history(self) -> Iterator[Observation]:
         """Yield every row that readers could see at any time, in the order in which the rows became visible."""
@@ -77,10 +77,10 @@ class Shown(NamedTuple):
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """Return a `Shown` for the two times that a store has recorded for its rows, both in seconds since 1970.
+        """Return a `Shown` for the two times that a store has recorded for some rows, both in seconds since 1970.
 
-        `at` is when the rows became visible; None means unknown. `ready` is when all of them were in their two-phase
-        transaction, at its pre-commit or shortly before; None means that there was no such transaction, so the rows
+        `at` is when the rows became visible; None means unknown. `ready` is when all these rows were in their two-phase
+        transaction: at the pre-commit or shortly before. If `ready` is None, there was no such transaction, so the rows
         were visible at once.
         """
         if at is None:
@@ -99,12 +99,16 @@ class Clocked(Protocol):
     """A store that records when its rows became visible or were pre-committed."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`; before each group of rows with the same times, call `tell` with the times."""
+        """Yield the rows of `history`, and call `tell` with the times of each group of rows before the group begins.
+
+        All rows of a group have the same times.
+        """
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows that are pre-committed but still hidden, each with the time of its pre-commit.
+        """Yield a pair for each row that is pre-committed but still hidden: the row and the time of its pre-commit.
 
-        A store that cannot tell which hidden rows are pre-committed yields all of them, with the times of their writes.
+        A store that cannot tell which hidden rows are pre-committed yields all hidden rows, with the times of their
+        writes.
         """
 
 
@@ -113,7 +117,7 @@ class Appendable(Protocol):
     """A store in which rows can be appended without a transaction, so that readers see them at once."""
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in order, in one atomic step if the store supports that.
+        """Append the rows in order, in one atomic step if the store supports atomic appends.
 
         After the call the rows survive the death of this process.
         """
@@ -121,11 +125,12 @@ class Appendable(Protocol):
 
 @runtime_checkable
 class Keyed(Protocol):
-    """A store with one current row for each key: a write replaces the row, and readers see the new one at once."""
+    """A store with one current row for each key: a write replaces this row, and readers see the new row at once."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the row of each key, in one atomic step if the store supports that. The rows of one call must have
-        distinct keys. After the call they survive the death of this process.
+        """Write each row in place of the earlier row of its key, in one atomic step if the store supports this.
+
+        The rows of one call must have distinct keys. After the call they survive the death of this process.
         """
 
 
@@ -133,17 +138,17 @@ class Keyed(Protocol):
 class Atomic(Protocol):
     """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer.
 
-    The marker (query, batch) records that the batch is committed, so that a restarted job can skip the batch.
+    The marker consists of query and batch. It records that the batch is committed, so that a restarted job can skip it.
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed, which the store's marker (query, batch) records."""
+        """Return whether the batch is committed. The store's marker (query, batch) records this."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open a transaction with the batch's marker (see `Atomic`), and yield a function that writes one row into it.
+        """Open a transaction with the batch's marker (see `Atomic`), and yield a function that writes one row.
 
-        The end of the `with` block commits marker and rows; an exception or a crash inside it leaves nothing behind.
-        Raises `JobFailed` if the batch's marker is already committed.
+        The end of the `with` block commits marker and rows. An exception or a crash inside the block leaves neither
+        behind. Raises `JobFailed` if the batch's marker is already committed.
         """
 
 
@@ -162,13 +167,13 @@ class Transactional(Protocol):
     """A store for two-phase commit: any process can commit a pre-committed transaction, even after its writer died."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction with the name `handle`. Only an aborted transaction may have had the same name."""
+        """Open a transaction with the name `handle`. The name may be reused only after an abort."""
 
     def commit(self, handle: Handle) -> None:
         """Commit a prepared transaction; do nothing if it is already committed.
 
         Raises `JobFailed` if the transaction is neither prepared nor committed, and `LostTransaction` if the store
-        dropped it after its pre-commit.
+        dropped the transaction after its pre-commit.
         """
 
     def abort(self, handle: Handle) -> None:
@@ -177,7 +182,7 @@ class Transactional(Protocol):
     def prepared(self, query: str) -> list[Handle]:
         """Return the handles of all unfinished (open or prepared) transactions of the query, in ascending order.
 
-        Open transactions are included because their writer may be dead, and nobody else would remove them.
+        Open transactions are included because their writers may be dead, so that only the caller can remove them.
         """
 
 
@@ -186,7 +191,7 @@ class Fencing(Protocol):
     """A store that rejects the writes of a driver which still runs although a later driver has replaced it."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
 
         A two-phase transaction that such a driver has already begun stays as it is; recovery commits or aborts it.
         Raises `JobFailed` if a driver with a greater number has called this method before.
@@ -194,7 +199,10 @@ class Fencing(Protocol):
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """Return the error to raise when a driver writes although a later driver of the query has replaced it."""
+    """Return the error for a driver that writes although a later driver of the query has replaced it.
+
+    `incarnation` is the number of the replaced driver.
+    """
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
     )
@@ -211,7 +219,7 @@ class Expiring(Protocol):
         """Return the names of this store's transactions that the server reports as unfinished."""
 
     def expired(self) -> list[str]:
-        """Return the names of this store's transactions that the server has aborted by itself after a timeout."""
+        """Return the names of this store's transactions that the server has aborted because of a timeout."""
 
 
 @runtime_checkable
@@ -219,7 +227,7 @@ class ServerBacked(Protocol):
     """A store whose rows are in a server, such as PostgreSQL, and remain there when local files are deleted."""
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` unless the server is usable and supports this capability (a protocol's name)."""
+        """Raise a `LabError` unless the server is usable and supports this capability (the name of a protocol)."""
 
     def destroy(self) -> None:
-        """Delete all rows and transactions of the store in its server; do nothing if there are none."""
+        """Delete all rows and transactions of the store in its server; do nothing if the store is empty."""

@@ -30,7 +30,7 @@ _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON fields of one row, which is one line of a file or the value of a Kafka record."""
+    """The fields of one row in JSON. A row is one line of a file, or the value of a Kafka record."""
 
     offset: int
     key: str
@@ -43,7 +43,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def encode(row: Observation) -> bytes:
-    """Return a row as one line of JSON without its newline."""
+    """Return a row as one line of JSON, without the newline at the end."""
     return msgspec.json.encode(Line(row.offset, row.key, row.value, row.batch, row.incarnation))
 
 
@@ -69,7 +69,7 @@ def names(folder: Path) -> list[str]:
 
 
 class StagedFile:
-    """A transaction in progress, as a file in the folder `staging`, which readers do not open."""
+    """A transaction in progress, as a file in the folder `staging`. Readers do not open files in this folder."""
 
     def __init__(self, handle: Handle, path: Path) -> None:
         self.handle, self.path = handle, path
@@ -88,7 +88,7 @@ class StagedFile:
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Pre-commit: write the rows to disk (fsync) and rename the file to `.prepared`, which `commit` looks for.
+        """Pre-commit: write the rows to disk (fsync), and rename the file to `.prepared`, where `commit` will find it.
 
         Raises `JobFailed` if another process has aborted the transaction.
         """
@@ -122,8 +122,8 @@ class StagedFile:
     def drop(self) -> None:
         """Close the file, and delete it if its path still refers to it.
 
-        If not, the file was renamed, or another process has deleted it and a new writer has created another file there.
-        The caller holds the lock on the folder.
+        The path may no longer do so: the file was renamed, or another process has deleted it and a new writer has
+        created another file at this path. The caller holds the lock on the folder.
         """
         if not self.is_closed and self._is_there():
             self.path.unlink()
@@ -148,8 +148,9 @@ class StagedFile:
 
 
 class FilesStore:
-    """A folder as a store: JSON lines in a file for appended rows, and one file for each transaction. It supports
-    appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
+    """A folder as a store, with JSON lines in one file for appended rows and in one file for each transaction.
+
+    It supports appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -165,10 +166,10 @@ class FilesStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
 
-        The rows of a transaction were complete at the last write to its file, and became visible when the file was
-        renamed (ctime). The times of appended rows are unknown.
+        The rows of a transaction were complete at the last write to the transaction's file. They became visible when
+        this file was renamed (ctime). The times of appended rows are unknown.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))
@@ -181,7 +182,7 @@ class FilesStore:
                 yield from read_rows(path)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions, each with the time of the last write to its file."""
+        """Yield each row of a prepared transaction with the time of the last write to the transaction's file."""
         with durable.explained(self.folder):
             for path in sorted(self._staged_paths(PREPARED)):
                 ready = Span.exactly(path.stat().st_mtime)
@@ -189,15 +190,16 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions, except rows that another process has only buffered."""
+        """Yield the rows of open and prepared transactions, except rows that are only in another process's buffer."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):
                     yield from read_rows(self._path(handle, suffix))
 
     def close(self) -> None:
-        """Write the appended rows to disk (fsync) and close all files. A transaction that is still open is not
-        aborted; its file stays in the folder `staging`.
+        """Write the appended rows to disk (fsync) and close all files.
+
+        A transaction that is still open is not aborted: its file stays in the folder `staging`.
         """
         for staged in self._staged:
             staged.close()
@@ -220,7 +222,7 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed, that is, whether a committed file has query and batch in its name."""
+        """Return whether the batch is committed: then a committed file has query and batch in its name."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
@@ -251,8 +253,9 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction as the file `staging/HANDLE.open`. Raises `JobFailed` if a transaction with this handle
-        is open, prepared or committed.
+        """Open a transaction as the file `staging/HANDLE.open`.
+
+        Raises `JobFailed` if a transaction with this handle is open, prepared or committed.
         """
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
@@ -262,7 +265,8 @@ class FilesStore:
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """Move the file of a prepared transaction to the folder `committed`; do nothing if it is already there.
+        """Move the file of a prepared transaction to the folder `committed`; do nothing if the file is already there.
+
         Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
         prepared = self._path(handle, PREPARED)
@@ -277,7 +281,7 @@ class FilesStore:
             self._sync()
 
     def abort(self, handle: Handle) -> None:
-        """Delete the file of an open or prepared transaction; do nothing to a committed one."""
+        """Delete the file of an open or prepared transaction; do nothing if the transaction is committed."""
         with self._changing_what_is_there():
             for suffix in (OPEN, PREPARED):
                 self._path(handle, suffix).unlink(missing_ok=True)

@@ -87,7 +87,7 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
 class SimulatedTransaction:
-    """One transaction for two-phase commit, which SQLite lacks, so that the store simulates it.
+    """One simulated transaction for two-phase commit, which SQLite itself does not support.
 
     The transaction's rows are in the table `rows` at once, but the view `visible` omits them until the commit.
     """
@@ -99,7 +99,10 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Buffer a row; insert the buffer when it has `CHUNK` rows. Raises `JobFailed` if the transaction is closed."""
+        """Add a row to the buffer, and insert the buffer when it has `CHUNK` rows.
+
+        Raises `JobFailed` if the transaction is closed.
+        """
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -108,8 +111,9 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically. Raises
-        `JobFailed` if the transaction was aborted.
+        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
+
+        Raises `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
         with self._writing() as connection:
@@ -133,10 +137,10 @@ class SimulatedTransaction:
 
 
 class SQLiteStore:
-    """An SQLite database as a store, whose two-phase commit is simulated. The first write creates it.
+    """An SQLite database as a store, with a simulated two-phase commit. The first write creates the database.
 
-    It supports appending, upserts by key, batches with a marker and two-phase commit (`Appendable`, `Keyed`,
-    `Atomic`, `Transactional`).
+    It supports appending, upserts by key, batches with a marker and two-phase commit (`Appendable`, `Keyed`, `Atomic`,
+    `Transactional`).
     """
 
     def __init__(self, path: Path) -> None:
@@ -149,9 +153,9 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
 
-        Each transaction reads the clock right before its commit.
+        Each transaction reads the clock immediately before its commit.
         """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
@@ -162,7 +166,7 @@ class SQLiteStore:
             yield Observation(*row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions, each with the time at which its transaction was prepared."""
+        """Yield each row of a prepared transaction with the time at which the transaction was prepared."""
         if any(self._read(_HAS_MOMENTS)):
             for *row, at in self._read(_WAITING):
                 yield Observation(*row), Span.exactly(at)
@@ -172,7 +176,7 @@ class SQLiteStore:
         return starmap(Observation, self._read(_VISIBLE))
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions, except rows that a writer has only buffered."""
+        """Yield the rows of open and prepared transactions, except rows that are only in a writer's buffer."""
         return starmap(Observation, self._read(_HIDDEN))
 
     def close(self) -> None:
@@ -199,8 +203,8 @@ class SQLiteStore:
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
         """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-        Yields a function that writes one row into the transaction. The end of the `with` block commits; all other
-        writers wait until then. Raises `JobFailed` if the batch is already committed.
+        Yields a function that writes one row into the transaction. The end of the `with` block commits; until then, all
+        other writers wait. Raises `JobFailed` if the batch is already committed.
         """
         with self._explained():
             connection = self._connect_to_write()
@@ -215,8 +219,9 @@ class SQLiteStore:
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a simulated transaction. Raises `JobFailed` if a transaction with this handle is open, prepared or
-        committed; the handle of an aborted one may be used again.
+        """Open a simulated transaction. The handle of an aborted transaction may be used again.
+
+        Raises `JobFailed` if a transaction with this handle is open, prepared or committed.
         """
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
@@ -226,8 +231,9 @@ class SQLiteStore:
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed. Raises
-        `JobFailed` if the transaction is neither prepared nor committed.
+        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed.
+
+        Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
         refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
@@ -253,7 +259,7 @@ class SQLiteStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """Run a query on a connection of its own, which sees only committed data, and yield its rows."""
+        """Run a query and yield its rows. It has a connection of its own, so it sees only committed data."""
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)
@@ -323,7 +329,10 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Create the database under a temporary name, then link it to its path, so that nobody sees it incomplete."""
+        """Create the database under a temporary name, and link it to its path when it is complete.
+
+        So no other process sees an incomplete database.
+        """
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)
@@ -340,7 +349,10 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """Raise `InvalidInput` if a deleted database has left its `-wal` file, which SQLite would replay."""
+        """Raise `InvalidInput` if a deleted database has left its `-wal` file behind.
+
+        SQLite would write the changes in this file into the new database.
+        """
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(

@@ -16,8 +16,8 @@ from labkit.stores.files import encode
 def claim(address: str, topic: str) -> Callable[[Sequence[Observation]], bool]:
     """Fence every earlier writer of the topic, and return a function that writes rows in one transaction.
 
-    `address` is the broker's host:port. The returned function returns True after the commit, or False if a later
-    call of `claim`, in any process, has fenced this writer.
+    `address` is the broker's host:port. The returned function returns True after the commit. It returns False if a
+    later call of `claim`, in any process, has fenced this writer.
     """
     producer = KafkaProducer(bootstrap_servers=address, transactional_id=f"{topic}.writer")
     producer.init_transactions()

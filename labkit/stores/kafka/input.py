@@ -27,8 +27,9 @@ ABORTED_WORD = "aborted"
 
 
 class InputTopic:
-    """The Kafka topic with the input records of one run. The first `fill` creates it. `folder` is the local folder
-    that records the topic's name and the partition of each word.
+    """The Kafka topic with the input records of one run. The first `fill` creates it.
+
+    `folder` is a local folder, in which files record the topic's name and the partition of each word.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,14 +47,15 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """The name of the run's consumer group, whose offsets serve monitoring only: Spark never reads them."""
+        """The name of the run's consumer group. Spark never reads the group's offsets, which only serve monitoring."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write the `lines` (pairs of line number and word) that no earlier call has written, and wait for the broker.
+        """Write those `lines` to the topic that no earlier call has written, and wait for the broker.
 
-        With `new_partition`, first add a partition to the topic; all words that occur for the first time go there.
-        Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines that call wrote.
+        Each item is a pair of line number and word. With `new_partition`, first add a partition to the topic; all words
+        that occur for the first time go to this partition. Raises `InvalidInput` if an earlier call was interrupted,
+        because then nobody knows how many lines that call wrote.
         """
         homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
@@ -82,15 +84,18 @@ class InputTopic:
         return len(self.ends())
 
     def ends(self) -> dict[int, int]:
-        """Return each partition's end offset (the offset of its next record), by partition number."""
+        """Return a dict from partition number to the partition's end offset (the offset of its next record)."""
         return _numbered(self._topic.coordinators.ends(self.name))
 
     def group_offsets(self) -> dict[int, int]:
-        """Return the offsets that the run's consumer group has committed, by partition number."""
+        """Return the offsets that the run's consumer group has committed, as a dict from partition number to offset."""
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets, by partition number, for the run's consumer group; it must have no members."""
+        """Commit these offsets, a dict from partition number to offset, for the run's consumer group.
+
+        The group must have no members.
+        """
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 

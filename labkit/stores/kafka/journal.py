@@ -28,7 +28,7 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 class Vote(NamedTuple):
     """The data with which any process can commit a pre-committed Kafka transaction: its producer and row count.
 
-    With 0 rows Kafka has opened no transaction, so there is nothing to commit.
+    For 0 rows Kafka has opened no transaction, so there is nothing to commit.
     """
 
     producer: Producer
@@ -36,21 +36,21 @@ class Vote(NamedTuple):
 
 
 class Journal:
-    """Local files with the state of each transaction of a Kafka store, because Kafka records no pre-commits."""
+    """Local files that record the state of each transaction of a Kafka store, because Kafka records no pre-commits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lock on the journal during a `with` block, so that one process at a time changes it."""
+        """Hold the lock on the journal during a `with` block, so that one process at a time changes the journal."""
         with durable.explained(self._folder):
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
                 yield
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
 
         Raises `JobFailed` if a driver with a greater number has called this method before.
         """
@@ -59,7 +59,7 @@ class Journal:
             durable.replace(self._epoch(query), str(incarnation))
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
-        """Raise `JobFailed` if a later driver of the query, with a number above `incarnation`, has called `fence`."""
+        """Raise `JobFailed` if a driver of the query with a number above `incarnation` has called `fence`."""
         path = self._epoch(query)
         try:
             latest = int(path.read_text(encoding="ascii"))
@@ -98,8 +98,8 @@ class Journal:
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
 
-        If they differ from the values that `begin` returned, somebody has aborted the transaction and another writer
-        has begun one with the same name.
+        If these values differ from those that `begin` returned, the transaction was aborted, and another writer has
+        begun a transaction with the same name.
         """
         try:
             status = self._path(handle, OPEN).stat()
@@ -117,7 +117,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def vote(self, handle: Handle) -> Vote | None:
-        """Return the data with which any process can commit this pre-committed transaction; None in any other state."""
+        """Return the data with which any process can commit this transaction, or None if it is not pre-committed."""
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -152,7 +152,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:
-        """Record the abort of a transaction by deleting its files; its name may then be used again."""
+        """Record the abort of a transaction by deleting its files. Its name may then be used again."""
         if not self._folder.is_dir():
             return
         for suffix in (OPEN, PREPARED):

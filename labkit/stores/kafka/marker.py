@@ -23,9 +23,9 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed, which its own consumer group shows by a committed offset.
+    """Return whether the batch is committed. Each batch has a consumer group, whose committed offset shows this.
 
-    If a commit of the query is in progress, wait for it first.
+    If a commit of the query is in progress, wait until it ends.
     """
     if (name := topic.find()) is None:
         return False
@@ -35,7 +35,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
 
 
 def transactional_id(topic: Topic, query: str) -> str:
-    """Return the transactional id that all batches with a marker of this query share."""
+    """Return the transactional id of the query. All its batches with a marker share this id."""
     return f"{topic.name()}.{query}-marked"
 
 
@@ -46,8 +46,8 @@ def marked(
     """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
     Yields a function that writes one row into the transaction. The end of the `with` block commits; an exception
-    aborts. `refuse_fenced` is called with query and driver number, and raises an error if a later driver has
-    replaced this one. Raises `JobFailed` if the batch is already committed.
+    aborts. `refuse_fenced` is called with the query and this driver's number, and raises an error if a later driver has
+    replaced this driver. Raises `JobFailed` if the batch is already committed.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)

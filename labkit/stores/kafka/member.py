@@ -20,8 +20,8 @@ BROKERS_LEAST_SESSION = 6_000
 class Member:
     """A consumer that has subscribed to a topic as a member of a group.
 
-    `settings` are those of kafka-python's `KafkaConsumer`. Raises `KafkaTimeoutError` if the topic's partition does not
-    become known.
+    `settings` are arguments of kafka-python's `KafkaConsumer`. Raises `KafkaTimeoutError` if the client does not learn
+    the topic's partition in time.
     """
 
     def __init__(self, broker: str, topic: str, group: str, **settings: Any) -> None:
@@ -36,9 +36,9 @@ class Member:
             failed.pop_all()
 
     def poll(self) -> list[int]:
-        """Return the offsets of the next records; an empty list if none came within 0.2 s.
+        """Return the offsets of the next records, or an empty list if no record came within 0.2 s.
 
-        A consumer that is not yet a member of its group joins it first, which may take as long as a rebalance.
+        A consumer that is not yet a member of its group first joins the group, which may take as long as a rebalance.
         """
         if not join(self._consumer):
             return []
@@ -46,8 +46,9 @@ class Member:
         return [record.offset for records in found.values() for record in records]
 
     def has_read(self, records: int) -> bool:
-        """Return whether this member owns the partition (as assigned by Kafka) and has read its first `records`
-        records.
+        """Return whether this member owns the partition and has read its first `records` records.
+
+        Kafka decides which member owns the partition.
         """
         with suppress(KafkaTimeoutError):  # its position is not known yet
             mine = self._partition in self._consumer.assignment()
@@ -56,23 +57,26 @@ class Member:
 
     @property
     def generation(self) -> int:
-        """The group's generation (its number after each rebalance) to which this consumer believes that it belongs."""
+        """The number of the group's generation to which this consumer believes that it belongs.
+
+        Each rebalance begins a new generation.
+        """
         return int(self._consumer.group_metadata().generation_id)
 
     def commit(self) -> None:
-        """Commit the offset after the polled records, and wait for Kafka's answer.
+        """Commit the offset that follows the polled records, and wait for Kafka's answer.
 
-        Raises `CommitFailedError` if this consumer is no member of the group's generation any more.
+        Raises `CommitFailedError` if this consumer is no longer a member of the group's present generation.
         """
         self._consumer.commit(timeout_ms=ANSWER)
 
     def close(self) -> None:
-        """Leave the group; if auto-commit is on, first commit the offset reached."""
+        """Leave the group. If auto-commit is on, first commit the offset that this consumer has reached."""
         self._consumer.close(timeout_ms=ANSWER)
 
 
 def least_session(broker: str) -> int:
-    """Return the least session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds.
+    """Return the shortest session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds.
 
     Returns Kafka's default if this user is not allowed to read the setting. Raises `ServiceUnavailable` if the broker
     does not answer.
@@ -82,9 +86,9 @@ def least_session(broker: str) -> int:
 
 
 def fill(broker: str, topic: str, values: Iterable[str]) -> None:
-    """Write a record for each text into a topic, and wait until all replicas have them.
+    """Write one record into a topic for each text in `values`, and wait until all replicas have the records.
 
-    Raises `JobFailed` if the broker refuses a record, and `ServiceUnavailable` if it does not answer.
+    Raises `JobFailed` if the broker refuses a record, and `ServiceUnavailable` if the broker does not answer.
     """
     probe(broker)
     with explained(broker):

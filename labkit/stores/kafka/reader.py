@@ -32,7 +32,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class Owner(NamedTuple):
-    """The identity of the transaction that wrote a record: its name, and its producer's id and epoch."""
+    """The identity of the transaction that wrote a record: its name, and the id and epoch of its producer."""
 
     name: str
     producer: Producer
@@ -43,13 +43,13 @@ class Owner(NamedTuple):
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """Parse the bytes that `encode` returned."""
+        """Return the identity that `encode` turned into these bytes."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
 
 class Entry(NamedTuple):
-    """One record of a store's topic: its Kafka offset (`position`), its row, and its transaction, if any."""
+    """One record of a store's topic: its Kafka offset (`position`), its row, and its transaction, if it has one."""
 
     position: int
     row: Observation
@@ -59,14 +59,14 @@ class Entry(NamedTuple):
 
 
 class Reader:
-    """Reads a Kafka topic at one isolation level, `read_committed` or `read_uncommitted`, without a consumer group."""
+    """Reads a Kafka topic at an isolation level, `read_committed` or `read_uncommitted`, without a consumer group."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from offset `start` to the topic's present end; none if the topic does not exist."""
+        """Yield every record from offset `start` to the topic's present end, or nothing if the topic does not exist."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return

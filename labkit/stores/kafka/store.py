@@ -27,7 +27,7 @@ from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):
-    """The result of `KafkaStore.finish`, which tries to commit a pre-committed transaction."""
+    """The result of `KafkaStore.finish`: what became of a pre-committed transaction."""
 
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
@@ -38,8 +38,10 @@ class Outcome(StrEnum):
 
 
 class KafkaStore:
-    """A Kafka topic as a store: each row is one record. The first write creates the topic. It supports appending,
-    batches with a marker, two-phase commit and fencing (`Appendable`, `Atomic`, `Transactional`, `Fencing`).
+    """A Kafka topic as a store: each row is one record. The first write creates the topic.
+
+    It supports appending, batches with a marker, two-phase commit and fencing (`Appendable`, `Atomic`, `Transactional`,
+    `Fencing`).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,17 +54,17 @@ class KafkaStore:
     def history(self) -> Iterator[Observation]:
         """Yield the rows that a reader at read_committed receives, in the order of the log.
 
-        They also became visible in this order, because such a reader receives no record before all earlier
-        transactions have ended.
+        The rows also became visible in this order, because a reader at read_committed receives no record before all
+        earlier transactions have ended.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each row call `tell` with its times, as far as they are known.
+        """Yield the rows of `history`, and before each row call `tell` with the row's times, as far as they are known.
 
-        For a row in a transaction only the time of its producer is known. Kafka stores the time of the commit in a
-        control record, which consumers do not receive.
+        For a row in a transaction, only the time at which its producer sent it is known. Kafka stores the time of the
+        commit in a control record, which consumers do not receive.
         """
         if self.topic.find() is None:
             return
@@ -73,17 +75,17 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield all hidden rows with the times of their writes; Kafka does not tell which of them are pre-committed."""
+        """Yield each hidden row with the time of its write; Kafka does not tell which hidden rows are pre-committed."""
         if self.topic.find() is not None:
             for entry in self._undecided():
                 if entry.sent is not None:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet.
+        """Yield the rows after the last stable offset, which readers at read_committed do not receive yet.
 
-        Their transactions are open, or committed but later in the log than an open transaction. Rows of aborted
-        transactions are left out.
+        The transactions of these rows are open, or they are committed but later in the log than an open transaction.
+        Rows of aborted transactions are left out.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -130,23 +132,26 @@ class KafkaStore:
         """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
         Yields a function that writes one row into the transaction. If the writer dies inside the `with` block, the
-        transaction stays open: its rows stay hidden, but readers at read_committed also wait for later records,
-        until the query's next writer or the timeout aborts it. Raises `JobFailed` if the batch is already committed,
-        or if a later driver has fenced this one.
+        transaction stays open and its rows stay hidden. Readers at read_committed then also wait for later records,
+        until the query's next writer or the timeout aborts the transaction. Raises `JobFailed` if the batch is already
+        committed, or if a later driver has fenced this driver.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction with its own producer and id. Raises `JobFailed` if a transaction with this handle
-        exists already, unless it was aborted.
+        """Open a transaction with its own producer and transactional id.
+
+        Raises `JobFailed` if a transaction with this handle exists already, unless it was aborted.
         """
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, and wait until readers can see its rows. Raises `LostTransaction` if Kafka
-        has aborted the transaction, and `JobFailed` if it was never prepared or if Kafka no longer knows it.
+        """Commit a prepared transaction, and wait until readers can see its rows.
+
+        Raises `LostTransaction` if Kafka has aborted the transaction. Raises `JobFailed` if the transaction was never
+        prepared, or if Kafka no longer knows it.
         """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
@@ -161,7 +166,7 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit a prepared transaction and return the result, which may be that Kafka has aborted the transaction.
+        """Try to commit a prepared transaction, and return the result; Kafka may have aborted the transaction before.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -207,8 +212,9 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order. They come from
-        the local journal and from Kafka's list of transactions.
+        """Return the handles of all open and prepared transactions of the query, in ascending order.
+
+        The local journal and Kafka's list of transactions are searched.
         """
         handles = self.journal.unfinished()
         for described in self.transactions():
@@ -220,8 +226,9 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on. A
-        process that already has the store open may keep the old timeout.
+        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on.
+
+        A process that already has the store open may keep the old timeout.
         """
         self.topic.expire_after(seconds)
 
@@ -244,21 +251,21 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the offset at which a reader at read_committed has to stop: the first record of an open transaction.
+        """Return the first offset that a reader at read_committed cannot read: the first record of an open transaction.
 
         Without an open transaction this is the end of the log.
         """
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` if the broker does not answer, or if its maximum timeout is below this store's."""
+        """Raise a `LabError` if the broker does not answer, or if its maximum timeout is below this store's timeout."""
         # Checked before the run, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort all unfinished transactions of the store, also of other processes; delete topic and consumer groups."""
+        """Abort the store's unfinished transactions, whichever process began them; delete topic and consumer groups."""
         if self.topic.find() is None:
             return
         for described in self.transactions():
@@ -284,9 +291,9 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Find out from the records in the topic whether a transaction was committed or aborted.
+        """Find out from the records in the topic whether the transaction of `owner` was committed or aborted.
 
-        This is necessary if Kafka's transaction coordinator has forgotten the transaction. `owner` names it.
+        This is necessary if Kafka's transaction coordinator has forgotten the transaction.
         """
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED

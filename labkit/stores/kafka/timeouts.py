@@ -85,11 +85,12 @@ class TimeoutTrial:
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
 ) -> dict[str, TimeoutTrial]:
-    """Run a checkpointing job on a real broker for each kind of traffic; return the results by the traffic's name.
+    """Run a checkpointing job on a real broker for each kind of traffic.
 
-    The jobs run at the same time. `interval` is the checkpoint interval and `transaction` the transaction timeout,
-    both in seconds of real time. Raises `ServiceUnavailable` without a broker, or if the broker does not abort an
-    expired transaction within `PATIENCE` seconds, and `InvalidInput` for a time that is out of range.
+    Returns a dict from the kind's name to the result of its job. The jobs run at the same time. `interval` is the
+    checkpoint interval and `transaction` the transaction timeout, both in seconds of real time. Raises
+    `ServiceUnavailable` without a broker, or if the broker does not abort an expired transaction within `PATIENCE`
+    seconds, and `InvalidInput` for a time that is out of range.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
@@ -104,7 +105,7 @@ def try_timeouts(
 
 
 class _Job:
-    """One job that writes to its own topic, which it deletes at the end. All times are in seconds."""
+    """One job that writes to its own topic, and deletes this topic at the end. All times are in seconds."""
 
     def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
@@ -116,8 +117,8 @@ class _Job:
     def run(self) -> TimeoutTrial:
         """Run the job until all records are committed, and return the result.
 
-        The job has `ATTEMPTS` attempts with the requested transaction timeout. If a write fails in each of them, it
-        runs once more with the longer timeout `TIMEOUT`.
+        The job has `ATTEMPTS` attempts with the requested transaction timeout. If a write fails in each attempt, the
+        job runs once more with the longer timeout `TIMEOUT`.
         """
         try:
             return self._tried()
@@ -189,8 +190,8 @@ class _Job:
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
         """Wait until `moment` seconds after the start of the present attempt.
 
-        If the transaction is older than its timeout by then, also wait until Kafka has aborted the transaction. Raises
-        `ServiceUnavailable` if that takes more than `PATIENCE` seconds.
+        If the transaction exceeds its timeout during this time, also wait until Kafka has aborted it. Raises
+        `ServiceUnavailable` if the abort takes more than `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
@@ -214,8 +215,8 @@ class _Job:
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
         """Return whether Kafka has aborted the transaction and written its abort marker into the partition.
 
-        Kafka decides to abort first. Until the marker is there, the partition might still accept a late write of this
-        transaction.
+        Kafka first decides to abort, and writes the marker later. In between, the partition might still accept a late
+        write of this transaction.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

@@ -33,7 +33,7 @@ transactions aborted.
 
 
 class Topic:
-    """The Kafka topic with the rows of one store; files in `folder` contain its name and its timeout."""
+    """The Kafka topic with the rows of one store. Files in `folder` contain the topic's name and its timeout."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,14 +59,14 @@ class Topic:
             ) from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout (seconds) of later transactions, for this process and for all that open the store later."""
+        """Set the timeout (seconds) of later transactions, in this process and in those that open the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
         self.__dict__["timeout"] = seconds
 
     def find(self) -> str | None:
-        """Return the topic's name; None before the first write."""
+        """Return the topic's name, or None before the first write."""
         with durable.explained(self.folder):
             try:
                 return (self.folder / "topic").read_text(encoding="ascii")
@@ -83,7 +83,7 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a transaction: topic and handle, so that it is unique in the cluster."""
+        """Return the transactional id of a transaction. Topic and handle in it make the id unique in the cluster."""
         return f"{self.name()}.{handle}"
 
     @property
@@ -102,8 +102,8 @@ class Topic:
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
         """Return a new producer for the topic, and create the topic if it is missing.
 
-        With a transactional id the producer is transactional, and the caller must initialise it. Without one it is
-        idempotent.
+        With a transactional id, the producer is transactional, and the caller must initialise it. Without an id, the
+        producer is idempotent.
         """
         probe(self.address)
         self._make()
@@ -140,7 +140,7 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Choose the topic's name and write it to a file; if several processes do so at once, one wins."""
+        """Choose the topic's name and write it to a file. If several processes do so at once, the first file counts."""
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")
         try:
@@ -166,8 +166,8 @@ class Topic:
 class Group:
     """A Kafka consumer group without members, whose committed offset for a topic can be read and set.
 
-    A job that starts from its checkpoint never asks for this offset, which serves monitoring and experiments. The
-    group's name begins with the topic's name, so the group is deleted together with the topic.
+    A job that starts from its checkpoint ignores this offset, which serves only monitoring and experiments. The group's
+    name begins with the topic's name, so that deleting the topic can also delete the group.
     """
 
     def __init__(self, topic: Topic, name: str) -> None:
@@ -175,9 +175,9 @@ class Group:
         self._partition = TopicPartition(topic.name(), PARTITION)
 
     def offset(self) -> int | None:
-        """Return the group's committed offset, which is the next record to read; None if it has committed none."""
+        """Return the group's committed offset, which is that of the next record to read, or None if there is none."""
         return self._topic.coordinators.group_offsets(self._name).get(self._partition)
 
     def commit(self, offset: int) -> None:
-        """Commit this offset for the group; it may be smaller than the present one."""
+        """Commit this offset for the group. It may be smaller than the group's present offset."""
         self._topic.coordinators.commit_offsets(self._name, {self._partition: offset})

@@ -44,7 +44,7 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())  # important errors
 
 
 class Producer(NamedTuple):
-    """A transactional producer's id and epoch at the broker. A higher epoch of the same id fences the lower ones."""
+    """A transactional producer's id and epoch at the broker. A higher epoch fences all lower epochs of the same id."""
 
     id: int
     epoch: int
@@ -69,8 +69,9 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """The broker's description of one transactional id (`name`) and its latest transaction. `timeout` is in seconds;
-    `started` is in seconds since 1970, or 0 if no transaction is open.
+    """The broker's description of a transactional id (`name`) and of its latest transaction.
+
+    `timeout` is in seconds. `started` is in seconds since 1970, or 0 if no transaction is open.
     """
 
     name: str
@@ -91,8 +92,9 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` if nothing listens at the address (host:port). Without this check a Kafka client
-    would try for several seconds, and leave a thread running.
+    """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
+
+    Without this check, a Kafka client would try to connect for several seconds, and would leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -108,22 +110,24 @@ def unavailable(address: str) -> ServiceUnavailable:
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return the id and epoch of a producer. If its epoch has changed, its open transaction was aborted (KIP-360)."""
+    """Return the id and epoch of a producer. A changed epoch means that its open transaction was aborted (KIP-360)."""
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
     """Wait until the broker has answered for every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
-    Without a limit the client may wait forever for a broker that has gone away.
+
+    Without a limit, the client may wait forever for a broker that has stopped.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer within `seconds`; return True if the close had to be forced, so that records may be undelivered.
+    """Close a producer within `seconds`, by force if necessary; return whether force was necessary.
 
-    In that case the client's own `close` would raise an error and leave its thread running.
+    After a forced close some records may be undelivered. The client's own `close` would instead raise an error and
+    leave its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -134,9 +138,9 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add offsets of the consumer group `group` to the producer's open transaction, which then commits them as well.
+    """Add offsets of the consumer group `group` to the producer's open transaction, so that it commits them too.
 
-    Raises `KafkaTimeoutError` after `PATIENCE` seconds; the client's public method may wait forever.
+    Raises `KafkaTimeoutError` after `PATIENCE` seconds. The client's public method may wait forever.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The client's sender thread sleeps until somebody wakes it, as the public method does.
@@ -148,8 +152,8 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
     """Wait until a subscribed consumer knows this partition of its topic, so that it can then join its group.
 
-    A consumer that joins earlier joins without the partition, and must join again when the metadata arrives; Kafka
-    refuses its commits in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
+    A consumer that joins too early is a member without this partition. It must join again when the metadata arrive, and
+    Kafka refuses its commits in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
     """
     check_version()
     deadline = time.monotonic() + PATIENCE
@@ -168,7 +172,7 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
 
 
 def join(reader: KafkaConsumer) -> bool:
-    """Wait until a subscribed consumer is a member of its group, at most `PATIENCE` seconds; return whether it is.
+    """Wait, at most `PATIENCE` seconds, until a subscribed consumer is a member of its group; return whether it is.
 
     The client's public method `poll` cannot do this safely: it also fetches records, so it needs a short time limit. If
     the limit ends during a rebalance, and the join succeeds before the next call, kafka-python 3.0.12 forgets the join
@@ -203,9 +207,9 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster (host:port).
+    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster.
 
-    It sends its requests to the cluster's transaction coordinators.
+    The cluster's address is given as host:port. The requests go to the cluster's transaction coordinators.
     """
 
     def __init__(self, address: str) -> None:
@@ -222,12 +226,12 @@ class Coordinators:
         self.admin.close()
 
     def longest_timeout(self) -> float | None:
-        """Return the broker's maximum transaction timeout in seconds; None if this user is not allowed to read it."""
+        """Return the broker's maximum transaction timeout in seconds, or None if this user may not read it."""
         value = self.setting(_MAXIMUM)
         return None if value is None else float(value) / 1000
 
     def setting(self, name: str) -> str | None:
-        """Return a setting of a broker, such as `group.min.session.timeout.ms`, as the broker writes it.
+        """Return the value of a broker setting, such as `group.min.session.timeout.ms`, as text.
 
         Returns None if this user is not allowed to read the settings, or if the broker has no such setting.
         """
@@ -285,7 +289,7 @@ class Coordinators:
         return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
-        """Return all transactional ids with this prefix whose transaction is unfinished, sorted."""
+        """Return all transactional ids that begin with `prefix` and have an unfinished transaction, sorted."""
         with explained(self._address):
             answers = self._retried(lambda: self.admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
@@ -310,9 +314,9 @@ class Coordinators:
         return answer[0]
 
     def fence(self, name: str, timeout: float) -> None:
-        """Abort the open transaction of the transactional id `name` and fence its writer, by raising the id's epoch.
+        """Abort the open transaction of the transactional id `name`, and fence its writer by raising the id's epoch.
 
-        `timeout` is the id's new transaction timeout in seconds. Returns when the abort is complete.
+        `timeout` is the id's new transaction timeout in seconds. The method returns when the abort is complete.
         """
         with explained(self._address):
             error, _ = self._ask(
@@ -332,7 +336,7 @@ class Coordinators:
         self.settled(name)
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return the consumer group's committed offset (the next record to read) for each partition."""
+        """Return a dict from partition to the group's committed offset, which is that of the next record to read."""
 
         def ask() -> dict[TopicPartition, int]:
             try:
@@ -345,7 +349,7 @@ class Coordinators:
             return self._retried(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit these offsets for a consumer group without members, even if nobody has read so far."""
+        """Commit these offsets for a consumer group without members, even if the group has read nothing so far."""
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
@@ -357,7 +361,7 @@ class Coordinators:
             self._retried(ask)
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
-        """Return the end offset of each partition of a topic, that is, the offset of its next record."""
+        """Return a dict from each partition of a topic to its end offset, which is the offset of its next record."""
         with explained(self._address):
             [description] = self.admin.describe_topics([topic])
             places = [TopicPartition(topic, each["partition_index"]) for each in description["partitions"]]
@@ -365,8 +369,9 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the transaction coordinator of the id `name`, and return (error class, response). The
-        request is repeated while the coordinator is busy with an earlier one.
+        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
+
+        The request is repeated while the coordinator is busy with an earlier request.
         """
 
         async def send() -> Any:
@@ -387,7 +392,7 @@ class Coordinators:
         return self._retried(once)
 
     def _retried(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Call `ask` again and again while the coordinator is not ready, and return its result.
+        """Call `ask` repeatedly until the coordinator is ready, and return the result of the last call.
 
         Raises Kafka's error after `PATIENCE` seconds.
         """

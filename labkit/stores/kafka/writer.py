@@ -68,7 +68,7 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has all rows, then record in the journal the data that a commit needs.
+        """Pre-commit: wait until the broker has all rows, then store the data for a commit in the local journal.
 
         Raises `JobFailed` if the transaction was aborted.
         """
@@ -87,7 +87,10 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer; unlike Java's producer, do not abort an open transaction."""
+        """Accept no more rows and close the producer. An open transaction is not aborted.
+
+        Java's producer, by contrast, would abort the transaction.
+        """
         self._is_open = False
         self.hang_up()
 
@@ -110,7 +113,7 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Initialise a transactional producer. Raises `InvalidInput` if the broker does not allow its timeout (seconds)."""
+    """Initialise a transactional producer. Raises `InvalidInput` if the broker does not allow `timeout` (seconds)."""
     try:
         writer.init_transactions()
     except errors.KafkaError as error:

@@ -50,8 +50,9 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The pool of PostgreSQL connections of one store in this process. A caller takes a connection for one statement
-    or transaction and gives it back.
+    """The pool of PostgreSQL connections of one store in this process.
+
+    A caller takes a connection for one statement or transaction, and then gives the connection back.
     """
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
@@ -64,7 +65,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take a connection out of the pool, or open a new one; only the caller may use it until it calls `give`."""
+        """Take a connection out of the pool, or open a new one. Until `give`, only the caller may use it."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:
@@ -98,15 +99,15 @@ class Pool:
     def _settings(self) -> sql.Composed:
         """Return the SQL for a new session: search path, lock timeout, and synchronous_commit off.
 
-        The store's transactions begin with the statements in the constant `BEGIN`, which set synchronous_commit back
-        to the server's value.
+        The store's transactions begin with the statements in the constant `BEGIN`, which reset synchronous_commit to
+        the server's value.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Give a connection back to the pool. A connection that is broken or in a transaction is closed instead."""
+        """Give a connection back to the pool, or close the connection if it is broken or in a transaction."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
@@ -118,7 +119,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Take a connection for a `with` block; a PostgreSQL error in it becomes a `LabError` with one sentence."""
+        """Take a connection for a `with` block. PostgreSQL's errors in the block become a `LabError`."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -127,7 +128,7 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Close the connections in use, which rolls back their transactions; pass idle ones to the `Keeper`."""
+        """Close the connections in use, which rolls back their transactions; pass idle connections to the `Keeper`."""
         with self._lock:
             for connection in self._taken:
                 connection.close()
@@ -137,7 +138,7 @@ class Pool:
 
 
 class Keeper:
-    """The idle connections of closed stores in this process; a store with the same server and schema reuses them."""
+    """The idle connections of closed stores in this process. A store with the same server and schema can reuse them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -146,7 +147,8 @@ class Keeper:
 
     def take(self, key: str, now: float) -> Connection | None:
         """Remove and return an idle connection for this key (server and settings), or return None if there is none.
-        `now` is the time of the pool's clock in seconds; a connection that was idle for too long is closed.
+
+        `now` is the time of the pool's clock in seconds. Connections that were idle for too long are closed.
         """
         with self._lock:
             # The freshest first, because the server will close it last.
@@ -159,7 +161,7 @@ class Keeper:
         return None
 
     def keep(self, key: str, idle: Idle) -> None:
-        """Keep an idle connection for later; close the oldest one if there are more than `KEPT`."""
+        """Keep an idle connection for later. If there are more than `KEPT` connections, close the oldest."""
         with self._lock:
             self._kept.append((key, idle))
             while len(self._kept) > KEPT:
@@ -177,10 +179,11 @@ class Keeper:
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether an idle connection may be used again at the time `now` (pool's clock, in s); if not, close it.
+    """Return whether an idle connection may be used again; if not, close it.
 
     A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
-    unasked, as it does before it closes a connection. The check neither reads nor sends data.
+    unasked, which it does before it closes a connection. `now` is the present time of the pool's clock, in seconds. The
+    check neither reads nor sends data.
     """
     connection = idle.connection
     if connection.closed:

@@ -25,7 +25,7 @@ ABORT_SECONDS = 10.0
 
 
 class OpenTransaction:
-    """One open two-phase transaction of this process, with a connection of its own until it is prepared."""
+    """One open two-phase transaction of this process. Until it is prepared, it has a connection of its own."""
 
     def __init__(self, pool: Pool, schema: str, handle: Handle, connection: Connection, number: int) -> None:
         self._pool, self._handle, self._number = pool, handle, number
@@ -41,7 +41,7 @@ class OpenTransaction:
                 self._send(connection)
 
     def prepare(self) -> None:
-        """Send the remaining rows, and pre-commit with PREPARE TRANSACTION; then any process can commit.
+        """Send the remaining rows, and pre-commit with PREPARE TRANSACTION. Then any process can commit.
 
         Raises `JobFailed` if the transaction was aborted.
         """
@@ -65,10 +65,10 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows in the transaction, and commit a copy of them on another connection.
+        """Send the buffered rows in the transaction, and commit a copy of the rows on another connection.
 
-        The copy goes to the table `staged`. The store's method `hidden` reads the copy, because no other connection can
-        read the uncommitted rows themselves.
+        The copy goes to the table `staged`, where the store's method `hidden` can read it. The uncommitted rows
+        themselves are invisible to every other connection.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -115,8 +115,8 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 class Rows:
     """The buffer for the rows of the open transaction `name`.
 
-    The first row should be sent at once, because only a write makes PostgreSQL assign a transaction id; later rows are
-    sent in chunks.
+    The first row should be sent at once, because PostgreSQL assigns a transaction id only at the first write. Later
+    rows are sent in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -133,24 +133,24 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`.
+        """Empty the buffer, and return the transaction's name and the rows as parameters of SQL statements.
 
-        These SQL statements are in `labkit.stores.postgres.schema`.
+        The statements are `INSERT` and `NOTE` in `labkit.stores.postgres.schema`.
         """
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """Empty the buffer, and return a list with the statement that sends its rows; an empty list if it was empty."""
+        """Empty the buffer, and return a list with the statement that sends its rows; [] if the buffer was empty."""
         return [Step(names.INSERT, self.take())] if self else []
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Record the writer (its server process) in the table `opened`, and then begin a two-phase transaction.
+    """Write a row about the writer (its server process) to the table `opened`, and begin a two-phase transaction.
 
-    The record is committed first, on the same connection. Returns the record's number, or None if
-    the handle was used before or the server cannot prepare transactions. Raises `JobFailed` if a later driver of the
-    query has called `fence`.
+    The row is committed before the transaction begins, on the same connection. Returns the row's number, or None if the
+    handle was used before or the server cannot prepare transactions. Raises `JobFailed` if a later driver of the query
+    has called `fence`.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -164,10 +164,11 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Record the writer (its server process) in the table `opened`, and begin a transaction with the batch's marker.
+    """Write a row about the writer (its server process) to the table `opened`, and begin a batch's transaction.
 
-    The record is committed first, on the same connection. Returns the record's number, which is new in each call.
-    Raises `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
+    The row is committed before the transaction begins, on the same connection; the batch's marker is in the
+    transaction. Returns the row's number, which is new in each call. Raises `JobFailed` if the batch is already
+    committed, or if a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -189,7 +190,7 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that failed to begin. Raises `JobFailed` if the reason is fencing by a later driver."""
+    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver has fenced its driver."""
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -232,9 +233,9 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
     """Commit a prepared transaction, and give it the next number in the table `visible`.
 
-    The numbers give the order in which transactions became visible. So that no other process draws a number in the
-    meantime, this function takes an advisory lock, which the caller must release with `let_go`. Returns False if no
-    prepared transaction has this handle.
+    These numbers are in the order in which transactions became visible. To keep other processes from drawing a number
+    before the commit, this function takes an advisory lock, which the caller must release with `let_go`. Returns False
+    if no prepared transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -243,7 +244,10 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Release the advisory lock of `finish`, and delete the copies of a committed transaction's rows in `staged`."""
+    """Release the advisory lock of `finish`, and delete the committed transaction's rows from the table `staged`.
+
+    The table holds copies of rows, which are needed only before the commit.
+    """
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -287,7 +291,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """Abort a transaction: roll it back if it is prepared; close its writer's connection if it is still open.
+    """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
 
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
@@ -330,7 +334,7 @@ def _end_open(connection: Connection, name: str) -> bool:
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
     """End the server process of a writer's connection, and wait up to 5 s for its end.
 
-    `writer` is (pid, start time). Both must match, so that no later process with the same pid is ended.
+    `writer` is (pid, start time). Both must match, because a later process may have the same pid.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -342,16 +346,16 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the row of the transaction `name` in the table `opened`; return whether there was one.
+    """Delete the row of the transaction `name` in the table `opened`; return whether there was such a row.
 
-    If `number` is given, only a row with this number is deleted.
+    If `number` is given, the row is deleted only if it has this number.
     """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
-    """Yield the handles of all open and prepared transactions of the store with this schema, some of them twice."""
+    """Yield the handles of all open and prepared transactions of the store with this schema, perhaps some twice."""
     # The view lists the transactions of all databases of the server, but a connection can finish only its own.
     query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]

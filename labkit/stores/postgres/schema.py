@@ -103,7 +103,8 @@ MARK = "labkit: "
 def schema_of(location: Path) -> str:
     """Return the name of the PostgreSQL schema for a store's location.
 
-    A location without a folder is itself the name; for any other path the name is `labkit_` and a hash of the path.
+    A location without a folder part is itself the name. For any other path the name is `labkit_` and a hash of the
+    path.
     """
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
@@ -117,7 +118,10 @@ def lock_of(schema: str) -> int:
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix of the names of a store's prepared transactions, which must be unique in the whole server."""
+    """Return the prefix for the names of a store's prepared transactions.
+
+    The prefix is necessary because these names must be unique in the whole server.
+    """
     return f"labkit:{schema}:"
 
 
@@ -134,7 +138,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handles of those prepared transactions (`gids`) that belong to the store with this schema."""
+    """Yield the handles of the prepared transactions in `gids` that belong to the store with this schema."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):
@@ -152,19 +156,22 @@ def creation(schema: str, location: Path) -> sql.Composed:
 
 
 def key_to_text(key: str) -> str:
-    r"""Encode a key for PostgreSQL, whose texts cannot contain the NUL character: NUL becomes \0, a backslash \\."""
+    r"""Encode a key for PostgreSQL, whose texts cannot contain the NUL character.
+
+    NUL becomes \0, and a backslash becomes \\.
+    """
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 
 def key_from_text(text: str) -> str:
-    """Decode a key that `key_to_text` encoded."""
+    """Decode a key that was encoded by `key_to_text`."""
     if "\\" not in text:
         return text
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
 
 
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
-    """Return the rows by column (offset, key, value, batch, attempt), each column as a PostgreSQL array literal."""
+    """Return one PostgreSQL array literal for each column of the rows: offset, key, value, batch and attempt."""
     keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
     offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
     return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]

@@ -42,8 +42,9 @@ class SqlConnection:
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Run one SQL statement and return the server's answer; an SQL error is an answer as well. Raises
-        `ServiceUnavailable` if the connection was closed with `close`.
+        """Run one SQL statement and return the server's answer, which may be an SQL error.
+
+        Raises `ServiceUnavailable` if the connection was closed with `close`.
         """
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")

@@ -42,8 +42,10 @@ from labkit.stores.postgres.prepared import Rows
 
 
 class PostgresStore:
-    """A PostgreSQL schema as a store. The first write creates it. It supports appending, upserts by key, batches
-    with a marker, two-phase commit and fencing (`Appendable`, `Keyed`, `Atomic`, `Transactional`, `Fencing`).
+    """A PostgreSQL schema as a store. The first write creates the schema.
+
+    It supports appending, upserts by key, batches with a marker, two-phase commit and fencing (`Appendable`, `Keyed`,
+    `Atomic`, `Transactional`, `Fencing`).
     """
 
     def __init__(self, location: Path) -> None:
@@ -57,9 +59,9 @@ class PostgresStore:
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
 
-        All times come from the server's clock; a transaction reads the time of its commit right before it commits.
+        All times come from the server's clock, which a transaction reads immediately before its commit.
         """
         if not self._notes_moments():
             tell(Shown())
@@ -74,7 +76,7 @@ class PostgresStore:
             yield _observed(row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions, each with the time at which its writer sent the row."""
+        """Yield each row of a prepared transaction with the time at which its writer sent the row."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             yield _observed(row), Span.exactly(float(at))
@@ -109,7 +111,7 @@ class PostgresStore:
 
         Yields a function that writes one row into the transaction. The end of the `with` block commits; if the writer
         dies before, the server rolls back. Raises `JobFailed` if the batch is already committed, or if a later driver
-        has fenced this one.
+        has fenced this driver.
         """
         name = names.ATOMIC + str(handle)
         with self._ready().using() as connection:
@@ -132,8 +134,10 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a two-phase transaction. Raises `JobFailed` if a transaction with this handle is open, prepared or
-        committed, or if a later driver has called `fence`.
+        """Open a two-phase transaction.
+
+        Raises `JobFailed` if a transaction with this handle is open, prepared or committed, or if a later driver has
+        called `fence`.
         """
         pool = self._ready()
         connection = pool.take()
@@ -151,8 +155,9 @@ class PostgresStore:
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed. Raises
-        `JobFailed` if the transaction is neither prepared nor committed.
+        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed.
+
+        Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
@@ -168,7 +173,7 @@ class PostgresStore:
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction: ROLLBACK PREPARED if it is prepared; if it is open, close its writer's connection."""
+        """Abort a transaction: with ROLLBACK PREPARED if it is prepared, or by closing its writer's connection."""
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)
@@ -183,11 +188,11 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on each new transaction of the query's drivers with a smaller number than `incarnation`.
+        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
 
-        Such a driver's open transactions with a marker are rolled back. Its two-phase transactions stay as they are;
-        recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this method
-        before.
+        If such a driver has open transactions with a marker, they are rolled back. Its two-phase transactions stay as
+        they are; recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this
+        method before.
         """
         with self._ready().using() as connection:
             with transaction(connection):
@@ -201,7 +206,7 @@ class PostgresStore:
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` unless the server answers, allows this user to write, and supports the capability."""
+        """Raise a `LabError` unless the server answers, lets this user write, and supports the capability."""
         with self._pool.using() as connection:
             _exists(connection, self.schema)
             if capability == "Transactional":
@@ -233,7 +238,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """Run a query on a connection of its own, which sees only committed data, and yield its rows."""
+        """Run a query and yield its rows. It has a connection of its own, so it sees only committed data."""
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)
@@ -256,7 +261,7 @@ class PostgresStore:
         return self._pool
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Insert and commit rows under the store's lock, so that their numbers are in the order of visibility."""
+        """Insert and commit rows under the store's lock, so that the rows' numbers are in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._ready().using() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
