@@ -85,8 +85,7 @@ class Armed:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how the task ends.
-        """
+        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how the task ends."""
         try:
             yield
         except Exception as error:

@@ -163,6 +163,7 @@ def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
         totals.read(run, {"hello": 1})
 
 
+@pytest.mark.slow
 def test_a_search_is_measured_with_its_ratio_and_its_memory(monkeypatch: pytest.MonkeyPatch):
     small = {name: explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")}
     monkeypatch.setattr(explore, "EXPLORED", small)
@@ -218,6 +219,7 @@ def test_help_names_every_measurement_and_says_what_it_measures():
         assert f"  {name:9} {measurement.title}" in told.stdout
 
 
+@pytest.mark.slow
 def test_a_measurement_is_printed_as_one_object_with_its_machine():
     told = command("--only", "start", "--rounds", "1", "--json")
     assert told.returncode == 0, told.stderr
@@ -228,6 +230,7 @@ def test_a_measurement_is_printed_as_one_object_with_its_machine():
     assert printed["start"][0]["heavy modules loaded"] == "none"
 
 
+@pytest.mark.slow
 def test_a_mistake_gets_one_sentence():
     told = command("--rounds", "0")
     assert (told.returncode, told.stderr) == (InvalidInput.exit_code, "bench: --rounds 0: choose 1 to 100.\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import base_environment
 import pytest
+from choosing import slow_but
 
 from labkit import lab
 from labkit.core.extras import missing_extra
@@ -24,21 +25,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     return base_environment.make(tmp_path_factory.mktemp("base"))
 
 
-@pytest.mark.parametrize(
-    ("words", "extra"),
-    [
-        (["run"], "spark"),
-        (["demo"], "spark"),
-        (["matrix"], "spark"),
-        (["crashtest", SINK, "--quick"], "spark"),
-        (["services", "status"], "spark"),
-        (["doctor", "--prepare"], "spark"),
-        (["lab", str(ROOT / "notebooks")], "lab"),
-        (["bisect", "--package", "dlt"], "bisect"),
-    ],
-    ids=lambda each: each if isinstance(each, str) else each[0],
-)
-def test_a_verb_names_the_extra_that_it_misses(base: Base, tmp_path: Path, words: list[str], extra: str) -> None:
+MISSING = {
+    "run": ([], "spark"),
+    "demo": ([], "spark"),
+    "matrix": ([], "spark"),
+    "crashtest": ([SINK, "--quick"], "spark"),
+    "services": (["status"], "spark"),
+    "doctor": (["--prepare"], "spark"),
+    "lab": ([str(ROOT / "notebooks")], "lab"),
+    "bisect": (["--package", "dlt"], "bisect"),
+}
+
+
+@pytest.mark.parametrize("verb", slow_but(["run"], MISSING))
+def test_a_verb_names_the_extra_that_it_misses(base: Base, tmp_path: Path, verb: str) -> None:
+    words, extra = [verb, *MISSING[verb][0]], MISSING[verb][1]
     done = base_environment.run(base, "-m", "labkit", *words, cwd=tmp_path)
     assert done.returncode == 69, done.stderr
     assert f"pip install 'labkit[{extra}]'" in done.stderr
@@ -46,30 +47,31 @@ def test_a_verb_names_the_extra_that_it_misses(base: Base, tmp_path: Path, words
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--help"],
-        ["explore", "two_phase_commit"],
-        ["replay", "jump_back"],
-        ["export", "jump_back", "--as", "shiviz"],
-        ["orders"],
-        ["points"],
-        ["timeouts", "--interval", "10", "--checkpoint", "5", "--transaction", "60"],
-        ["matrix", "--engine", "sim", "--store", "sqlite"],
-        ["course", "course"],
-        ["doctor"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_the_base_is_enough(base: Base, tmp_path: Path, words: list[str]) -> None:
-    done = base_environment.run(base, "-m", "labkit", *words, cwd=tmp_path)
-    found = 1 if words[0] == "replay" else 0  # this run breaks a property, and that is what it is replayed for
+ENOUGH = {
+    "--help": [],
+    "explore": ["two_phase_commit"],
+    "replay": ["jump_back"],
+    "export": ["jump_back", "--as", "shiviz"],
+    "orders": [],
+    "points": [],
+    "timeouts": ["--interval", "10", "--checkpoint", "5", "--transaction", "60"],
+    "matrix": ["--engine", "sim", "--store", "sqlite"],
+    "course": ["course"],
+    "doctor": [],
+}
+
+
+@pytest.mark.parametrize("verb", slow_but(["explore"], ENOUGH))
+def test_the_base_is_enough(base: Base, tmp_path: Path, verb: str) -> None:
+    done = base_environment.run(base, "-m", "labkit", verb, *ENOUGH[verb], cwd=tmp_path)
+    found = 1 if verb == "replay" else 0  # this run breaks a property, and that is what it is replayed for
     assert done.returncode == found, done.stderr
     assert done.stdout
 
 
-@pytest.mark.parametrize("verb", ["run", "demo", "matrix", "crashtest", "grade", "services", "lab", "check"])
+@pytest.mark.parametrize(
+    "verb", slow_but(["run"], ["run", "demo", "matrix", "crashtest", "grade", "services", "lab", "check"])
+)
 def test_help_needs_no_extra(base: Base, tmp_path: Path, verb: str) -> None:
     done = base_environment.run(base, "-m", "labkit", verb, "--help", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -98,6 +100,7 @@ def test_the_doctor_says_which_extras_are_there(base: Base, tmp_path: Path) -> N
     assert not found["PySpark"]["required"]
 
 
+@pytest.mark.slow
 def test_notebooks_import_the_lab_with_the_base_and_ipython_alone(tmp_path: Path) -> None:
     """Nothing else is loaded before a name is used, and a name that needs an extra says which one."""
     environment = base_environment.make(tmp_path, "ipython")

@@ -21,12 +21,14 @@ def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
     ("options", "says"),
     [
         (["--deadline", "tomorrow"], "not a date and time"),
-        (["--isolation", "strong"], "choose one of best, namespaces, user-namespaces, plain"),
-        (["--isolation", "plain"], "add --trust"),
-        (["--workers", "-1"], "choose 0 to 256"),
-        (["--cell-seconds", "0"], "choose 0.1 to 86,400"),
-        (["--course", "nowhere.py"], "there is no such file"),
-        (["--roster", "nowhere.csv"], "the roster cannot be read"),
+        pytest.param(
+            ["--isolation", "strong"], "choose one of best, namespaces, user-namespaces, plain", marks=pytest.mark.slow
+        ),
+        pytest.param(["--isolation", "plain"], "add --trust", marks=pytest.mark.slow),
+        pytest.param(["--workers", "-1"], "choose 0 to 256", marks=pytest.mark.slow),
+        pytest.param(["--cell-seconds", "0"], "choose 0.1 to 86,400", marks=pytest.mark.slow),
+        pytest.param(["--course", "nowhere.py"], "there is no such file", marks=pytest.mark.slow),
+        pytest.param(["--roster", "nowhere.csv"], "the roster cannot be read", marks=pytest.mark.slow),
         (["--only", "Eve"], "--only Eve: no student"),
     ],
 )

@@ -52,7 +52,8 @@ WORDS = {
     "lab": ". --no-browser --port {port}",
 }
 """Arguments for each verb with which it goes as far as its child processes."""
-SLOW = {"crashtest", "demo", "lab", "matrix", "release", "run"}
+QUICK = {"check", "grade", "explore", "doctor"}
+"""Verbs for files of strangers, a search with processes of its own, and one that looks at the machine."""
 LIKE_DEMO = {"matrix", "run"}
 """Verbs that crash a job in the same way as `demo`."""
 
@@ -113,7 +114,9 @@ def _run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedP
 @pytest.mark.parametrize(
     "verb",
     [
-        pytest.param(verb, marks=[*[pytest.mark.slow] * (verb in SLOW), *[pytest.mark.variant] * (verb in LIKE_DEMO)])
+        pytest.param(
+            verb, marks=[*[pytest.mark.slow] * (verb not in QUICK), *[pytest.mark.variant] * (verb in LIKE_DEMO)]
+        )
         for verb in VERBS
     ],
 )
@@ -150,7 +153,10 @@ def _open_lab(folder: Path) -> None:
         server.wait(30)
 
 
-@pytest.mark.parametrize("words", [["-m", "labkit"], ["-Bm", "labkit"], ["-mlabkit"]])
+@pytest.mark.parametrize(
+    "words",
+    [["-m", "labkit"], *(pytest.param(each, marks=pytest.mark.slow) for each in (["-Bm", "labkit"], ["-mlabkit"]))],
+)
 def test_the_module_runs_no_file_of_its_working_folder_but_a_labkit(words: list[str], folder: Path) -> None:
     shutil.rmtree(folder / "labkit")
     done = _run([sys.executable, *words, *_words("check", folder)], folder)
@@ -241,7 +247,7 @@ with (scratch / "log").open("wb") as log, session_for_a_block("local[1]", scratc
 def test_workers_of_spark_import_nothing_from_the_folder_of_their_driver(
     profile: str, fast: str, folder: Path, tmp_path: Path
 ) -> None:
-    """The quick tests start a zygote in such a folder too, by the verb `run`."""
+    """The slow tests start a zygote in such a folder too, by the verb `demo`."""
     (tmp_path / "scratch").mkdir()
     words = ["-P", "-c", WORKERS, str(tmp_path / "scratch"), profile]
     done = _run([sys.executable, *words], folder, LABKIT_FAST=fast)

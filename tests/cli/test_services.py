@@ -43,7 +43,8 @@ def labkit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Labkit]:
         return done.returncode, done.stdout, done.stderr
 
     yield run
-    run("services", "down", "postgres")
+    if any(cache.iterdir()):
+        run("services", "down", "postgres")
     shutil.rmtree(cache)
 
 

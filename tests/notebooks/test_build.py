@@ -50,11 +50,6 @@ def nbval(tree: Path, *more: str, **variables: str) -> subprocess.CompletedProce
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_committed_notebooks_are_what_their_sources_give() -> None:
-    built = {path.stem: build_notebooks.build(path) for path in SOURCES}
-    assert build_notebooks.differences(ROOT, built) == []
-
-
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_both_copies_have_the_same_cells(path: Path) -> None:
     learner, checked = map(cells, build_notebooks.build(path))
@@ -183,6 +178,7 @@ def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path) -
     assert (green.returncode, "5 passed" in green.stdout) == (0, True), green.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 def test_a_killed_kernel_leaves_no_temporary_folder(tree: Path) -> None:
     change(tree, "assert len(words)", "import tempfile\n\nplace = tempfile.TemporaryDirectory()\nassert len(words)")
@@ -192,6 +188,7 @@ def test_a_killed_kernel_leaves_no_temporary_folder(tree: Path) -> None:
     assert list((tree / "t").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_notebook_that_says_so_is_slow(tree: Path) -> None:
     header = "# ---\n# jupyter:\n#   labkit:\n#     slow: true\n# ---\n\n"
     source(tree).write_text(header + source(tree).read_text())

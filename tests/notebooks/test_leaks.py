@@ -38,6 +38,7 @@ def of_notebook(number: str) -> list[Question]:
     return [each for each in questions().values() if each.notebook == number]
 
 
+@pytest.mark.slow
 def test_no_notebook_gives_an_answer_away():
     """Of every notebook that asks: the learner's copy, as the source gives it, and as it lies there."""
     wrong = []
