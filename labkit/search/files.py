@@ -28,8 +28,8 @@ class Files(NamedTuple):
     def path(self, kind: str, level: int, part: int = 0) -> Path:
         """Return the path of the file with this `kind` of content, such as "sent".
 
-        The file is about the states that are `level` steps from the start, and among them about partition number
-        `part`.
+        `level` is the number of steps from the start to the states in the file, and `part` the number of their
+        partition.
         """
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 

@@ -284,7 +284,7 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """The successors that one Spark task computes from one part of a level's states.
+    """The successors that one Spark task computes from one partition of a level's states.
 
     A level contains the states at one distance from the start of the search.
     """
@@ -323,7 +323,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, and store them by the partition they belong to."""
+    """Compute the successors of partition `part` of a level, and store them by the partition that each belongs to."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -349,7 +349,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
     """Encode and store the successors that had to wait because they contained values without a code.
 
-    `part` is the partition of the states that they succeed. An encoded state has `width` bytes.
+    `part` is the number of the partition whose states have these successors. An encoded state has `width` bytes.
     """
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)

@@ -310,7 +310,7 @@ class Search(Generic[StateT]):
         )
 
     def trace_to(self, state: StateT) -> Trace:
-        """Return a shortest trace from the initial state to this one."""
+        """Return a shortest trace from the initial state to `state`."""
         steps: list[Action] = []
         key = self.packer.pack(state)
         while (before := self.parents[key]) is not None:

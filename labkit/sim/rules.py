@@ -40,9 +40,9 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens in an example run (scenario) only if its script names the action.
+        """Return whether the action happens in an example run (scenario) only if the run's script names the action.
 
-        This is the default for faults.
+        Unless the rule says otherwise (`on_cue`), this is so for all actions except steps and restarts.
         """
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
@@ -89,7 +89,7 @@ class RuleModel(Model[StateT]):
     def words(self, _action: Action) -> Mapping[str, object]:
         """Return a mapping from placeholder to value for an action's sentence.
 
-        It needs no `{which}`, the action's number, which is always replaced.
+        The mapping needs no entry for `{which}`, which is always replaced by the action's number.
         """
         return {}
 

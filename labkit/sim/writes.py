@@ -226,7 +226,7 @@ def parse_recovery(text: str) -> Recovery:
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
     """Return the default kind of output: a transaction if rows become visible together with another write.
 
-    Otherwise the rows are appended.
+    If they do not, rows are appended one by one.
     """
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
@@ -243,7 +243,11 @@ READS = {
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
-    """Return the default recovery rules for a job with these writes, which use every record that the job writes."""
+    """Return the default recovery rules for a job with these writes.
+
+    The job resumes from the first that it writes of decision, state, marker, notice and plan. If there are markers, it
+    skips the output of marked steps, and if there is staged output, it publishes the output of decided steps.
+    """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)
     start = next(readable, Start.BEGINNING)

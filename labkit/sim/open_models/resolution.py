@@ -24,7 +24,7 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
 class OpenResolution(Pipeline):
-    """The simulator of a driver whose recovery the learner programs; it may commit or abort each transaction."""
+    """The simulator of a driver whose recovery, programmed by the learner, may commit or abort each transaction."""
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
@@ -76,10 +76,9 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the abort of all transactions of tasks that the current driver ran a second time.
+        """Return the state after the transactions of second runs of the current driver's tasks were aborted.
 
-        Only the transaction of the second run is aborted. Real sinks abort this transaction as well, because no stored
-        vote names it.
+        Real sinks abort these transactions as well, because no stored vote names them.
         """
         incarnation = state.query.driver.incarnation
         kept = tuple(

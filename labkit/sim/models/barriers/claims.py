@@ -40,8 +40,8 @@ from labkit.sim.wording import listed, to_come
 class Channel(NamedTuple):
     """The records of one channel between two tasks according to a checkpoint: sent, received, and in flight.
 
-    Each of the three is a multiset of records, encoded as one number: its octal digit r says how often it contains
-    record r.
+    `sent`, `received` and `flight` are multisets, each encoded as one number. The number's octal digit r, counted from
+    the right and from 0, says how often the multiset contains record r.
     """
 
     sender: str
@@ -106,7 +106,7 @@ class Cuts:
         """Return a sentence that names a record which a channel has lost or doubled according to a checkpoint.
 
         Such a record was sent more or less often than it was received or is in flight. The sentence is empty if there
-        is none.
+        is no such record.
         """
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
@@ -319,7 +319,7 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line.
+    """Return the properties that a search checks; the function `text` describes a state in one line.
 
     The properties say that checkpoints, barriers and the final output are correct, and that certain events are
     possible.

@@ -130,7 +130,8 @@ class Tasks(RuleModel[State]):
     def _seal_last(self, state: State) -> State:
         """Return the state after the coordinator has asked the sink itself to copy its state.
 
-        This happens when all inputs of the sink have ended, because then no barrier can reach it any more.
+        The coordinator asks when all inputs of the sink have ended, because then no barrier can reach the sink any
+        more.
         """
         sink = state.operators[-1]
         wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > sink.done)

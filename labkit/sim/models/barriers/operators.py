@@ -29,7 +29,7 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """The result of a step in which a task takes one item from a channel: its new state, and effects on others."""
+    """The result of a step in which a task takes one item from a channel: its new state, and effects on other tasks."""
 
     operator: Operator
     sent: bytes = b""

@@ -67,10 +67,10 @@ class Source(NamedTuple):
 class Operator(NamedTuple):
     """The state of a task with inputs, which counts words or is the sink.
 
-    `inputs` are its channels, and `at` has the newest barrier that arrived in each of them. `done` is the newest
-    checkpoint for which the task has copied its state. `state` is the multiset of records that it has counted or
-    written. `sealed` is the value of `state` at the sink's last copy, so its open transaction contains the records
-    added since then.
+    `inputs` are the task's channels, and `at` has the newest barrier that arrived in each channel. `done` is the newest
+    checkpoint for which the task has copied its state. `state` is the multiset of records that the task has counted or
+    written. `sealed` is the value of `state` at the sink's last copy, so the sink's open transaction contains the
+    records added since then.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -87,9 +87,9 @@ MISSING = -1
 class Checkpoint(NamedTuple):
     """One checkpoint: the next offset of each source, the state of each other task, and the records in flight.
 
-    `taken` are the tasks that have copied their state, and `acked` those whose copy is stored and acknowledged; each is
-    a number with one bit for each task. `flight` has the records in each channel; it is empty if checkpoints do not
-    save them.
+    `taken` are the tasks that have copied their state, and `acked` the tasks whose copy is stored and acknowledged;
+    each is a number with one bit for each task. `flight` has the records in each channel; it is empty if checkpoints do
+    not save records in flight.
     """
 
     id: int
@@ -103,7 +103,7 @@ class Checkpoint(NamedTuple):
 class Coordinator(NamedTuple):
     """The state of the process that triggers checkpoints and stores the complete ones.
 
-    `pause` is the number of task steps that must pass before it may trigger the next checkpoint.
+    `pause` is the number of task steps that must pass before the process may trigger the next checkpoint.
     """
 
     triggered: Durable[int] = 0
@@ -227,7 +227,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """The rules by which a task copies its state, and by which barriers stop it from reading an input."""
+    """The rules for a task's copies of its state, and for channels in which a barrier has arrived."""
 
     at_first: bool
     """Whether a task copies its state at the first barrier of a checkpoint."""

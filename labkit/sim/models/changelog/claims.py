@@ -35,7 +35,7 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line.
+    """Return the properties that a search checks; the function `text` describes a state in one line.
 
     The properties say that the consumer's table equals the batch query's result after every prefix of the input and at
     the end, that the table has one row per key and the right total, and that certain events are possible.

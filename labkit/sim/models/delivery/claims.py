@@ -48,7 +48,7 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; the function `text` describes a state in one line."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
@@ -145,7 +145,7 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 
 
 def waited(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of states in which it keeps a record that it may have to send again."""
+    """Return for each process the number of states in which it keeps a record that may have to be sent again."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)
 

@@ -78,7 +78,7 @@ def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
 
 
 def cut(state: State, process: int) -> State:
-    """Return the state after both connections of a process were closed, which loses their messages and stored ids."""
+    """Return the state after both connections of a process were closed, which loses the messages and ids in them."""
     for hop in (process - 1, process):
         if 0 <= hop < len(state.hops):
             state = _with_hop(state, hop, Hop())

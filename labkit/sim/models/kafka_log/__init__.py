@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay) -> Judge:
-    """Return the judge that compares the records which the first reader receives with those that it should receive."""
+    """Return the judge that compares the records that the first reader receives in a run with the expected records."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings)
 

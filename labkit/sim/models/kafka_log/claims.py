@@ -34,9 +34,10 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the records that a reader should receive; the value of each is its number in its partition, from 1.
+    """Return the records that a reader should receive.
 
-    The input comes first, then the records that another producer writes without a transaction.
+    The value of a record is its number among the records of its key, from 1. The input comes first, then the records
+    that another producer writes without a transaction. In each partition, the two producers have different keys.
     """
     counts: Counter[str] = Counter()
     records = []
@@ -113,7 +114,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; the function `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))

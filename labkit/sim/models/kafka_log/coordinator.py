@@ -76,10 +76,10 @@ def is_busy(coordinator: Coordinator, name: int) -> bool:
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after InitProducerId, which raises the epoch and aborts the id's open transaction.
+    """Return the coordinator after InitProducerId, which raises the epoch of a transactional id.
 
-    `name` is the number of the transactional id, which may have no open transaction. The new epoch fences every
-    producer with an older epoch.
+    `name` is the number of the id. If the id has an open transaction, the request also aborts this transaction. The new
+    epoch fences every producer with an older epoch.
     """
     entry = entry_of(coordinator, name)
     if entry is None:
@@ -103,7 +103,7 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
-    """Return the coordinator after AddPartitionsToTxn, or None if it refuses a fenced producer.
+    """Return the coordinator after AddPartitionsToTxn, or None if the producer is fenced.
 
     The first partition opens the transaction and starts its timeout.
     """

@@ -70,7 +70,7 @@ class Coordinator(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """A transactional id and its epoch, with which any process can end the transaction."""
+    """A transactional id and its epoch; any process that knows both can end the transaction."""
 
     name: int
     epoch: int
@@ -132,7 +132,7 @@ NOBODY = Job()
 
 
 class Reader(NamedTuple):
-    """The state of a reader of all partitions: the stored positions, for a restart, and the current ones."""
+    """The state of a reader of all partitions: the positions stored for a restart, and the current positions."""
 
     stored: Durable[tuple[int, ...]] = ()
     is_up: Volatile[bool] = False

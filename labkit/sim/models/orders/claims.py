@@ -122,7 +122,7 @@ MEANWHILE = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; the function `text` describes a state in one line."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:

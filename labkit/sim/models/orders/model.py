@@ -255,7 +255,7 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Return the state after the store's answer to visible output was lost, so that the process writes it again.
+        """Return the state after the store's answer to a visible write was lost, so that the process repeats the write.
 
         If the parameter `skips` is set, the process first looks whether the store's marker says that the output is
         written, as it does after a restart.

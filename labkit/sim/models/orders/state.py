@@ -155,9 +155,9 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the simulator's parameters for a design: order of writes, kind of output, and recovery rules.
+    """Return a dict from name to value of parameters, with which the simulator simulates a design.
 
-    `world` says which rows a repeated step gets.
+    A design is an order of writes, a kind of output, and recovery rules. `world` says which rows a repeated step gets.
     """
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)

@@ -95,7 +95,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; the function `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     sentence = "In the end no transaction is left unfinished."

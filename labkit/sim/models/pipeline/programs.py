@@ -24,8 +24,8 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
     Each different word has a partition of its own. Partitions are numbered from 1, beginning with the last word in the
-    alphabet. With three partitions, Spark's hash numbers those of `hello` and `world` in the same way, so tests can
-    compare runs of the simulator with real runs on these two words.
+    alphabet. With three partitions, Spark's hash gives the partitions of `hello` and `world` the same numbers, so tests
+    can compare runs of the simulator with real runs on these two words.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -162,7 +162,7 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
     """Return the steps in which a sink commits finished batches after the engine has written `commits/N`.
 
-    These are the batches whose votes (the names of their prepared transactions) are still stored.
+    A finished batch is committed if its votes (the names of its prepared transactions) are still stored.
     """
     tasks: list[Task] = []
     for batch, handles in due(query):

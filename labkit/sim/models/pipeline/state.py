@@ -52,9 +52,9 @@ class Place(Word):
 class Driver(NamedTuple):
     """The memory of one driver process, which a crash loses completely.
 
-    `todo` are the remaining steps of the driver's main thread, and `settling` those of the thread that handles
-    notifications. `notice` is the batch of a notification that waits for this thread, and `batch` the last batch that
-    this driver has planned; -1 means none.
+    `todo` has the remaining steps of the driver's main thread, and `settling` the remaining steps of the thread that
+    handles notifications. `notice` is the batch of a notification that waits for this thread, and `batch` the last
+    batch that this driver has planned; -1 means none.
     """
 
     place: Place = Place.DEAD
@@ -203,7 +203,7 @@ def stored(
 
 
 class StoreKind(NamedTuple):
-    """The abilities of a store: `keyed` stores can upsert by key, and `simulated` ones only simulate transactions.
+    """The abilities of a store: whether it can upsert by key (`keyed`), and whether it only simulates transactions.
 
     A store that simulates transactions keeps uncommitted rows in a table that readers could read.
     """

@@ -179,8 +179,8 @@ def _waiting(state: State) -> str:
 def claims() -> Sequence[Property[State]]:
     """Return the properties to check.
 
-    They say that all participants end with the same outcome, that commit and abort are both possible, and that no
-    participant holds a lock for ever.
+    The properties say that all participants end with the same outcome, that commit and abort are both possible, and
+    that no participant holds a lock for ever.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (

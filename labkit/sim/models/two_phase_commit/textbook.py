@@ -58,7 +58,7 @@ class Textbook(RuleModel[State]):
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return for each participant its position, and whether its yes was sent and read."""
+        """Return one tuple per participant: its state, whether its yes was sent, and whether the yes was read."""
         _, at, sent, heard = state
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
@@ -68,7 +68,7 @@ class Textbook(RuleModel[State]):
         return State(decision, row, gathered(sent, order), gathered(heard, order))
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions, the coordinator's first, without those that would leave the state unchanged."""
+        """Return the possible actions, the coordinator's first; actions that would change nothing are left out."""
         decision, participants, sent, heard = state
         undecided = decision is Position.WORKING
         enabled = []
