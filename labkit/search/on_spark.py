@@ -100,7 +100,7 @@ class _Expanded(NamedTuple):
 def explore_on_spark(
     model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state of a simulator in Spark jobs, and return the same result as `labkit.sim.explore.explore`.
+    """Visit every state of a simulator in Spark jobs, and return the result as `labkit.sim.explore.explore` does.
 
     `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot start
     there, and `JobFailed` if Spark fails later.
@@ -178,7 +178,7 @@ class Levels:
         """Check the states of a level and, unless it is the last one, compute their successors.
 
         `sizes` has the number of states in each partition of the level. Returns the number of successors, and a dict
-        from the number of a partition to the number of its successors that contain a value without a code.
+        that maps the number of a partition to the number of successors that contain a value without a code.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
@@ -361,11 +361,9 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
     """Find the new states among those sent to partition `part`, store them for the next level, and count them.
 
-    Returns the number of new states.
-
-    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote. The files are
-    read in this order, so that the order of the new states does not depend on which task ended first. An encoded state
-    has `width` bytes.
+    Returns their number. `senders` has pairs of a kind of file and a partition, which name the files that other tasks
+    wrote. The files are read in this order, so that the order of the new states does not depend on which task ended
+    first. An encoded state has `width` bytes.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

@@ -38,7 +38,7 @@ class Fate(StrEnum):
 
 
 class Prospect(NamedTuple):
-    """How many of the schedules that begin with the possible next step `action` violate a property."""
+    """Whether no, some or all schedules (sequences of actions) that begin with `action` violate a property."""
 
     action: Action
     fate: Fate
@@ -127,7 +127,7 @@ class _Graph(Generic[StateT]):
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:
-        """Return how many schedules after this action, which leads to the state `after`, violate a property."""
+        """Return the `Prospect` of an action that leads to `after`: how many schedules then violate a property."""
         place = self._number(after)
         if place not in self._distance:
             fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT

@@ -71,7 +71,7 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of `Barriers`; for a job that stops forever, the reason names the task that waits."""
+        """Return the properties of `Barriers`; if the job stops forever, the reason names a task that waits."""
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]

@@ -31,7 +31,7 @@ KEY = "hello"
 
 
 def expected(rows: int) -> list[Record]:
-    """Return the records that a run should output: the same word in each, with its running count."""
+    """Return the records that a run should output: each has the same word, and the running count of this word."""
     return [Record(offset, KEY, offset + 1) for offset in range(rows)]
 
 
