@@ -85,7 +85,7 @@ class Armed:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block. If the crash suspends it and somebody continues it, record how the task ends."""
+        """Run a task in a `with` block; if the crash suspends it and somebody continues it, record how it ends."""
         try:
             yield
         except Exception as error:
