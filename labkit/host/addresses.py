@@ -18,9 +18,10 @@ KAFKA = "LABKIT_KAFKA"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return labkit's folder in the user's cache: in XDG_CACHE_HOME if that is an absolute path, or else in ~/.cache.
+    """Return labkit's folder in the user's cache, whether or not it exists; None for a user without a home folder.
 
-    Return None if this user has no home folder either. `environment` replaces `os.environ`.
+    It is in XDG_CACHE_HOME if that variable has an absolute path, otherwise in ~/.cache. `environment` replaces
+    `os.environ`.
     """
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
     if Path(folder).is_absolute():  # the XDG specification says to ignore others
@@ -35,7 +36,7 @@ def required_cache_folder(what: str, otherwise: str = "") -> Path:
     """Return labkit's folder in the user's cache. Raises `ServiceUnavailable` for a user without a home folder.
 
     The error's message says that `what` (a plural, such as "the jars of Kafka") need the folder. It tells the user to
-    set XDG_CACHE_HOME, or to do what `otherwise` says.
+    set XDG_CACHE_HOME, or to do what the text `otherwise` says.
     """
     folder = cache_folder()
     if folder is None:
@@ -57,7 +58,7 @@ def note(service: str) -> Path | None:
 
 
 def postgres() -> str:
-    """Return a connection string: the one in LABKIT_POSTGRES if set, or else the one of labkit's own PostgreSQL server.
+    """Return the connection string of a PostgreSQL server: the value of LABKIT_POSTGRES, or else labkit's own server.
 
     Raises `ServiceUnavailable` if the variable is not set and labkit has started no server.
     """
@@ -65,7 +66,7 @@ def postgres() -> str:
 
 
 def kafka() -> str:
-    """Return the host:port of a Kafka broker: the one in LABKIT_KAFKA if set, or else the one of labkit's own broker.
+    """Return the host:port of a Kafka broker: the value of LABKIT_KAFKA if it is set, or else labkit's own broker.
 
     Raises `ServiceUnavailable` if the variable is not set and labkit has started no broker.
     """

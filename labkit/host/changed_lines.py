@@ -17,12 +17,12 @@ EVERY_LINE = range(1, 1 << 31)
 
 @dataclass(frozen=True)
 class ChangedLines:
-    """The source lines that differ from a git revision: line numbers (from 1) by the absolute path of the file."""
+    """The source lines that differ from a git revision, as line numbers (from 1) for each absolute path of a file."""
 
     lines: Mapping[str, frozenset[int] | range]
 
     def include(self, file: str, line: int) -> bool:
-        """Return whether this line has changed. A relative `file` matches any changed file whose path ends with it."""
+        """Return whether this line has changed. A relative `file` matches every file whose path ends with it."""
         if file.startswith("/"):
             return line in self.lines.get(file, ())
         return any(path.endswith(f"/{file}") and line in lines for path, lines in self.lines.items())
@@ -31,8 +31,8 @@ class ChangedLines:
 def changed_since(revision: str, folder: Path) -> ChangedLines:
     """Return the lines that differ from a revision, committed or not, in the git repository that contains `folder`.
 
-    Where lines were only removed, the lines before and after them count as changed; in an untracked file, all lines
-    count as changed. Raises `InvalidInput` if the folder is in no repository, or if the repository does not have the
+    Where lines were only removed, the lines before and after the gap count as changed. In an untracked file, all lines
+    count as changed. Raises `InvalidInput` if the folder is in no repository, or if the repository has no such
     revision.
     """
     top = Path(_git(revision, folder, "rev-parse", "--show-toplevel").strip())

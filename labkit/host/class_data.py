@@ -31,7 +31,7 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Return where the JVM's class-data archive (AppCDS) for this Java and these jars is, or would be.
+    """Return the path of the JVM's class-data archive (AppCDS) for this Java and these jars, whether or not it exists.
 
     The jars are PySpark's by default. Return None for a user without a home folder.
     """
@@ -40,16 +40,20 @@ def archive_path(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of the JVM's class-data archive (AppCDS) if it is complete and only this user can write to it.
+    """Return the path of the JVM's class-data archive (AppCDS) for this Java and these jars, or None.
 
-    Otherwise return None: an archive is code, and others could run code through it. `jars` are PySpark's by default.
+    The result is None unless the archive is complete and only this user can write to it: an archive contains code, so
+    other users could make the JVM run their code. `jars` are PySpark's by default.
     """
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 
 
 def keep(path: Path, part: Path) -> None:
-    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote on exit, to `path`, and mark it as complete."""
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and seal it.
+
+    The seal, a small file, marks the archive as complete.
+    """
     # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
     # moment.
     part.chmod(0o600)
@@ -62,9 +66,9 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark a class-data archive (AppCDS) as complete by a seal, a small file with its size and modification time.
+    """Mark a class-data archive (AppCDS) as complete by a seal, a small file with the archive's size and time.
 
-    An archive that changes afterwards no longer matches its seal, so `find_archive` ignores it.
+    If the archive changes afterwards, it no longer matches the seal, so `find_archive` ignores it.
     """
     # Written aside and renamed, so that a seal is complete or absent.
     unfinished = _seal_of(path).with_suffix(".part")
@@ -89,7 +93,7 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether only the user could have written the class-data archive, whose code a JVM would execute."""
+    """Return whether only this user could have written the class-data archive, whose code a JVM would execute."""
     try:
         # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()
@@ -100,7 +104,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of all that a class-data archive depends on: the JVM, PySpark's version and every jar."""
+    """Return a digest of everything that a class-data archive depends on: the JVM, PySpark's version and every jar."""
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

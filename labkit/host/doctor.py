@@ -35,7 +35,7 @@ OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result of `labkit doctor`: whether a part of this machine, such as Java or free memory, suffices."""
+    """One result of `labkit doctor`: whether one part of this machine, such as Java or free memory, suffices."""
 
     name: str
     ok: bool
@@ -47,9 +47,10 @@ class Finding:
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Check everything that labkit needs on this machine, from the Python version to free memory; change nothing.
+    """Check everything that labkit needs on this machine, from the Python version to free memory.
 
-    Return one finding for each part. `folder` is where runs would be stored (default: the working folder).
+    Return a list with one result for each part of the machine, and change nothing. `folder` is where runs would be
+    stored (default: the working folder).
     """
     folder = Path.cwd() if folder is None else folder
     return [
@@ -138,7 +139,10 @@ def _pyspark() -> Finding:
 
 
 def _memory(name: str, drivers: int, remedy: str) -> Finding:
-    """Report whether the free memory suffices for this number of Spark drivers; labkit requires only one driver."""
+    """Report whether the free memory suffices for `drivers` Spark drivers; labkit requires memory for only one.
+
+    `name` is the name of the result, and `remedy` says what the user can do.
+    """
     import psutil
 
     available, needed = psutil.virtual_memory().available, drivers * MEMORY_NEEDED
@@ -147,7 +151,7 @@ def _memory(name: str, drivers: int, remedy: str) -> Finding:
 
 
 def _archive() -> Finding:
-    """Report whether the JVM's class-data archive (AppCDS) exists; without it, Java starts more slowly."""
+    """Report whether the JVM's class-data archive (AppCDS) exists. Without an archive, Java starts more slowly."""
     remedy = (
         f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
     )
@@ -159,7 +163,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report the ways of starting Spark faster that LABKIT_FAST allows; without them, a start takes longer."""
+    """Report which ways of starting Spark faster LABKIT_FAST allows. With fewer of them, a start takes longer."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -207,7 +211,7 @@ def _nearest(folder: Path) -> Path:
 
 
 def _service(name: str) -> Finding:
-    """Report whether PostgreSQL or Kafka runs, which only jobs that write to this server need."""
+    """Report whether the server `name`, PostgreSQL or Kafka, runs. Only jobs that write to this server need it."""
     remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()

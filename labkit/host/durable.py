@@ -35,15 +35,15 @@ def temporary(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether the file's name is one that `temporary` makes. Such a file is useless once its writer is dead."""
+    """Return whether the file's name is one that `temporary` makes. When its writer is dead, such a file is useless."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def replace(path: Path, content: bytes | str) -> None:
     """Replace the whole content of a file atomically; text is written as UTF-8.
 
-    When this returns, the new content survives a power cut. Of concurrent writers, the last wins. If writing fails,
-    this raises `OSError`, the file keeps its old content, and no temporary file remains.
+    When this returns, the new content survives a power cut. If several processes write at the same time, the last one
+    wins. If writing fails, this raises `OSError`, the file keeps its old content, and no temporary file remains.
     """
     draft = temporary(path)
     try:
@@ -62,7 +62,7 @@ def replace(path: Path, content: bytes | str) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its missing parents, and fsync them, so that they survive a power cut."""
+    """Create a folder and its missing parents, and fsync all of them, so that the folders survive a power cut."""
     if path.is_dir():
         return
     # From the top down, each synced in its parent folder: if a folder's own name is lost, so is its whole content.
@@ -73,7 +73,10 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Fsync a folder, so that files created, renamed or removed in it stay so after a power cut. Raises `OSError`."""
+    """Fsync a folder, so that changes of the names in it survive a power cut. Raises `OSError`.
+
+    A name changes when a file is created, renamed or removed.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -85,7 +88,8 @@ def sync_folder(path: Path) -> None:
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold an exclusive lock (flock) on a folder during a `with` block, against other processes and threads.
 
-    The kernel releases a dead process's lock. Raises `BlockingIOError` if the lock is taken and `wait` is false.
+    If the process dies, the kernel releases the lock. Raises `BlockingIOError` if another holds the lock and `wait` is
+    false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -100,7 +104,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def own_folder(place: Path, prefix: str) -> Iterator[Path]:
     """Create a temporary folder below `place` for a `with` block, lock it, and delete it afterwards.
 
-    Folders with this `prefix` that no process has locked belonged to killed processes, so they are deleted first.
+    First delete all unlocked folders with this `prefix`, because they belonged to killed processes.
     """
     # Under the lock of `place`: between the creation of a folder and its own lock another process would otherwise
     # delete it as that of a dead process.
@@ -119,7 +123,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 
 def open_for_append(path: Path) -> int:
-    """Open a file for `append_line`, creating it if necessary. Return its descriptor, which the caller closes."""
+    """Open a file for `append_line`, and create it if it is missing. Return its descriptor, which the caller closes."""
     # Opened for reading as well, because `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
@@ -127,7 +131,7 @@ def open_for_append(path: Path) -> int:
 
 
 def sync_and_close(descriptor: int) -> None:
-    """Fsync a file, so that lines of `append_line` survive a power cut; close its descriptor even if that fails."""
+    """Fsync a file, so that appended lines survive a power cut; close the descriptor even if the fsync fails."""
     try:
         os.fsync(descriptor)
     finally:
@@ -138,8 +142,8 @@ def append_line(descriptor: int, line: bytes) -> None:
     """Append `line` and a line break by a single write, so that lines of several processes never mix.
 
     `line` may also be several lines. There is no fsync: the lines survive the death of the process, but not a power
-    cut. If a dead writer left an unfinished last line, this first ends that line in a way that makes `read_lines` skip
-    it. Raises `OSError`, also if only a part of the line fitted on the disk.
+    cut. If a dead writer left an unfinished last line, this function first marks the end of that line, so that
+    `read_lines` skips it. Raises `OSError`, also if only a part of the line fits on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
@@ -154,7 +158,7 @@ def _ends_torn(descriptor: int) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number (from 1) and the content of every complete line of a file; nothing if there is no file.
+    """Yield (number, content) of each complete line of a file, with numbers from 1; nothing if there is no file.
 
     A line that a dead writer left unfinished is left out.
     """
@@ -170,10 +174,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` in the `with` block into an error of labkit whose message names the file.
+    """Turn an `OSError` in the `with` block into an error of labkit whose message names a file.
 
-    That is the file that the `OSError` names, or `path` if it names none. Raises `InvalidInput` for a path that the
-    user should change, such as one without permission, and `JobFailed` for other problems, such as a full disk.
+    The message names the file in the `OSError`, or `path` if the `OSError` has none. Raises `InvalidInput` if the user
+    should choose another path, for example because of a missing permission, and `JobFailed` for other problems, such as
+    a full disk.
     """
     try:
         yield

@@ -37,15 +37,16 @@ _SECTIONS = ("global", "install", ":env:")
 
 
 class NotInstalled(LabError):
-    """Raised when uv or pip fails to install packages; the message is the line of its output that explains why."""
+    """Raised when uv or pip fails to install packages. The message is the line of their output that explains why."""
 
     exit_code = 69
 
 
 def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run commands in sequence, such as those that install packages into `folder`, and return the last one's output.
+    """Run commands in sequence, and return the output of the last one.
 
-    If a command fails, delete the folder and raise `NotInstalled`.
+    The commands are those that make `folder`, for example install packages into it. If a command fails, delete the
+    folder and raise `NotInstalled`. `environment` has the environment variables of the commands.
     """
     output = ""
     for command in steps:
@@ -60,11 +61,11 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 
 
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
-    """Return the path of Python in a virtual environment with these requirements, and the environment's packages.
+    """Return the path of Python in a virtual environment with these requirements, and a list of the packages there.
 
-    The packages are texts `name==version`. The environment is kept in labkit's cache under `name` and a digest of the
-    requirements and of the Python that runs labkit; labkit creates it if it is missing. Raises `NotInstalled` if this
-    fails, and `ServiceUnavailable` without a cache.
+    The packages are texts `name==version`. The environment is kept in labkit's cache, under `name` and a digest of the
+    requirements and of the Python that runs labkit. If it is missing, labkit creates it. Raises `NotInstalled` if the
+    creation fails, and `ServiceUnavailable` if the user has no cache folder.
     """
     cache = required_cache_folder("Virtual environments")
     content = "\n".join([*requirements, sys.version, sys.executable])
@@ -102,7 +103,8 @@ def find_uv() -> list[str] | None:
 def pip_command() -> list[str]:
     """Return the command that starts pip for this Python, as a list of words.
 
-    If pip is not installed, the command makes uv run it. Raises `ServiceUnavailable` if neither is installed.
+    If pip is not installed, the command lets uv run pip. Raises `ServiceUnavailable` if neither pip nor uv is
+    installed.
     """
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
@@ -119,7 +121,10 @@ def _environment_of_uv() -> dict[str, str]:
 
 
 def uv_variables(listed: str) -> dict[str, str]:
-    """Convert the output of `pip config list`, which has pip's settings, to the environment variables that uv reads."""
+    """Return pip's settings as the environment variables that uv reads for the same purpose, a dict from name to value.
+
+    `listed` is the output of `pip config list`.
+    """
     settings = {}
     pairs = [line.partition("=") for line in listed.splitlines()]
     for section in _SECTIONS:
@@ -131,7 +136,7 @@ def uv_variables(listed: str) -> dict[str, str]:
 
 
 def _reason(output: str) -> str:
-    """Return, as one line, the reason for a failed installation that uv or pip printed in `output`."""
+    """Return the reason why an installation failed, as one line; `output` is what uv or pip printed."""
     because = _BECAUSE.search(output)
     if because is not None:
         return re.sub(r"[\s×╰─▶│├]+", " ", because.group(1)).strip()

@@ -12,9 +12,10 @@ _LOCKS = Path("/proc/locks")
 
 
 def write_locks(folders: Iterable[Path]) -> frozenset[str]:
-    """Return the exclusive locks on files below these folders: one text each, with process, device, inode and range.
+    """Return the exclusive locks that processes hold on files below these folders, as texts.
 
-    The set is empty where the kernel offers no such list.
+    Each text has the process, the device, the inode and the locked range. The set is empty if the kernel does not list
+    locks.
     """
     try:
         listed = [line.split() for line in _LOCKS.read_text(encoding="ascii").splitlines()]
@@ -27,7 +28,7 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
 
 
 def _inodes(folders: Iterable[Path]) -> set[str]:
-    """Return all files below these folders, each in the notation of /proc/locks: device and inode."""
+    """Return all files below these folders, each as a text `DEVICE:INODE` as in /proc/locks."""
     found = set()
     for folder in folders:
         for place, _, names in os.walk(folder):

@@ -25,7 +25,7 @@ MOST_FOLDERS = 2000
 
 
 class Use(NamedTuple):
-    """How often a file was opened, written and read while `FileReads` observed it."""
+    """How often processes opened, wrote and read a file while `FileReads` observed it."""
 
     opened: int = 0
     written: int = 0
@@ -47,9 +47,9 @@ class FileReads:
     """
 
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
-        """Prepare to observe all files below `folders`, and the single files in `files`.
+        """Prepare to observe all files below `folders`, and also the single files in `files`.
 
-        For a single file, inotify observes the present inode, and not another file that gets the same name later.
+        A single file is observed as the inode that has the name now, so a later file of the same name is not observed.
         """
         self._folders, self._singles = folders, files
         self._descriptor = -1
@@ -82,18 +82,18 @@ class FileReads:
             os.close(self._descriptor)
 
     def covers(self, path: Path) -> bool:
-        """Return whether all reads and writes of this file are observed, so that the counts are complete."""
+        """Return whether every read and write of this file is observed, so that the counts of the file are complete."""
         return not self._blind and (path.parent in self._names.values() or path in self._files.values())
 
     def use(self, path: Path) -> Use:
-        """Return how often the file was opened, written and read so far."""
+        """Return how often processes have opened, written and read the file so far."""
         self._take()
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether all processes that opened this file so far wrote it and closed it, without reading it.
+        """Return whether every process that opened this file so far wrote and closed it, and none read it.
 
-        The result is False if the file's reads are not observed.
+        The result is False if the reads of this file are not observed.
         """
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written

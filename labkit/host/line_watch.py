@@ -39,9 +39,9 @@ def watch_lines(
 ) -> WatchedRun:
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
 
-    The program, which must call `Connection.trace` of `labkit.host.line_trace`, waits until `decide` returns. If the
-    answer is KILL, every process in the program's Unix session is killed; after any other answer, also one that asks
-    for a fault, the program continues. All other parameters, the result and the errors are those of
+    The program must call `Connection.trace` of `labkit.host.line_trace`; it waits until `decide` returns. If `decide`
+    answers KILL, every process in the program's Unix session is killed. After any other answer, even a fault, the
+    program continues. All other parameters, the result and the errors are those of
     `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()
@@ -91,9 +91,9 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer the program's requests until no process of its session is left, or `decide` or `tick` answers KILL.
+        """Answer the program's requests until its Unix session has no process, or `decide` or `tick` answers KILL.
 
-        The session's other processes may outlive the program by `linger` seconds. Return the line before which
+        The other processes of the session may outlive the program by `linger` seconds. Return the line before which
         `decide` answered KILL, otherwise None.
         """
         tick_at, end_at = 0.0, math.inf

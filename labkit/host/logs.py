@@ -14,7 +14,7 @@ MAX_LINE = 16 * 1024 * 1024
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     """One line of an input log, the JSON Lines file that the word-count job reads, such as `{"word": "hello"}`.
 
-    Its offset is its line number, from 0.
+    The line's offset is its number, from 0.
     """
 
     word: str
@@ -26,7 +26,8 @@ _decoder = msgspec.json.Decoder(LogLine)
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
     """Return the word in one line of an input log, such as `{"word": "hello"}`; `offset` is the line number from 0.
 
-    Raises `InvalidInput` if the line has another form; the message names the file, the line (from 1) and the remedy.
+    Raises `InvalidInput` if the line has another form. The message names the file `path`, the line (from 1) and the
+    remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -57,9 +58,9 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """Yield the words of an input log, whose lines are like `{"word": "hello"}`, in order.
+    """Yield the words of an input log in order; the lines of the log are like `{"word": "hello"}`.
 
-    Raises `InvalidInput` for a file that is missing or empty, or that has an invalid line.
+    Raises `InvalidInput` if the file is missing or empty, or has an invalid line.
     """
     return _decoded(path, decode_line, _REMEDY)
 
@@ -67,7 +68,7 @@ def read_log(path: Path) -> Iterator[str]:
 def read_text(path: Path) -> Iterator[str]:
     """Yield the lines of a text file in order.
 
-    Raises `InvalidInput` for a file that is missing, empty, or not UTF-8 text.
+    Raises `InvalidInput` if the file is missing, empty, or not UTF-8 text.
     """
     return _decoded(path, decode_text, "name a text with words in it")
 
@@ -83,7 +84,8 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
     """Return one line of a text file, decoded from UTF-8; `offset` is the line number from 0.
 
-    Raises `InvalidInput` if it is no UTF-8 text or too long; the message names file, line (from 1) and remedy.
+    Raises `InvalidInput` if the line is not UTF-8 text or is too long. The message names the file `path`, the line
+    (from 1) and the remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -99,7 +101,8 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
 def log_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file as bytes, without line ends. Raises `InvalidInput` if the file cannot be read.
 
-    A line longer than `MAX_LINE` is cut, but stays longer than `MAX_LINE`, so that the caller can reject it.
+    A line longer than `MAX_LINE` bytes is cut to at most `MAX_LINE` + 2 bytes, so the caller can see that it was too
+    long.
     """
     try:
         with path.open("rb") as file:

@@ -10,7 +10,7 @@ from labkit.core.kinds import Kind, Plain, Unfit
 
 
 class AnyPath(Kind[Path]):
-    """The type of a command-line option whose value is a path as typed; the file need not exist."""
+    """The type of a command-line option whose value is a path, as the user typed it; the file need not exist."""
 
     annotation: Any = Path
     accepts = Path | str
@@ -30,7 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The type of an option for a file. Its path becomes absolute, so that a command with it works in every folder."""
+    """The type of an option whose value is a file. The path becomes absolute, so that it is valid in every folder."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()
@@ -40,7 +40,7 @@ class ExistingFile(InputFile):
     """The type of a command-line option whose value is the path of an existing file."""
 
     def read(self, word: object) -> Path:
-        """Return the typed path as an absolute one. Raises `Unfit` if there is no such file."""
+        """Return the typed path as an absolute path. Raises `Unfit` if there is no such file."""
         path = super().read(word)
         if not path.is_file():
             raise Unfit("there is no such file.")
@@ -48,9 +48,9 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The type of a command-line option for a folder; symbolic links in its path are resolved.
+    """The type of a command-line option whose value is a folder. Symbolic links in the path are resolved.
 
-    The folder must exist if `present` is true.
+    If `present` is true, the folder must exist.
     """
 
     annotation = str
@@ -60,7 +60,7 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the typed path, absolute and without symbolic links.
+        """Return the typed path as an absolute path without symbolic links.
 
         Raises `Unfit` if the path is a file, or if the folder must exist and does not.
         """

@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def can_read() -> bool:
-    """Return whether this machine can tell which Python line a process executes, which needs the package PyStack."""
+    """Return whether the package PyStack is installed, which shows what line a Python process executes."""
     return is_installed("pystack")
 
 
@@ -54,7 +54,7 @@ def is_python(process: int) -> bool:
 
 
 def command_line(process: int) -> tuple[str, ...]:
-    """Return the words of the command line of the process with this id; empty if they cannot be read."""
+    """Return the words of the command line of the process with this id; empty if the kernel does not show them."""
     try:
         return tuple(Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1])
     except OSError:
@@ -64,8 +64,9 @@ def command_line(process: int) -> tuple[str, ...]:
 def line_of(thread: int, process: int) -> Line | None:
     """Return the innermost line of the user's own code, not a library's, that a thread of `process` is executing.
 
-    A library's own thread, such as a Kafka producer's sender, executes no such line; then the result is the line of
-    another thread, if exactly one executes user code. Return None if there is none, or if the stack is unreadable.
+    A library's own thread, such as a Kafka producer's sender, executes no line of the user. In this case the result is
+    the line of another thread, if exactly one other thread executes user code. Return None if there is no such line, or
+    if the stack is unreadable.
     """
     folder = _folder(process)
     others = []
@@ -103,9 +104,10 @@ def _folder(process: int) -> Path:
 
 
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
-    """Return the line of user code in the innermost of `frames` (outermost first); None if no frame has user code.
+    """Return the innermost line of user code in `frames` (outermost first); None if no frame has user code.
 
-    A relative file name refers to `folder`. `own` is stored in the result: whether the frames are the thread's own.
+    A relative file name refers to `folder`. `own`, which says whether the frames are those of the thread itself, is
+    stored in the result.
     """
     for frame in reversed(list(frames)):
         file = frame.code.filename

@@ -26,7 +26,7 @@ _TROUBLE = ("Could not fetch URL", "Retrying (")
 
 
 class Releases(NamedTuple):
-    """The versions of a package that pip can install here, with their dates and which of them are yanked."""
+    """The versions of a package that pip can install here, with their dates, and which of the versions are yanked."""
 
     versions: tuple[str, ...]
     """The version numbers, in the order in which pip lists them."""
@@ -61,10 +61,10 @@ def releases(package: str) -> Releases:
 
 
 def published(files: list[dict[str, Any]]) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the date of each version, as `2025-06-24`, and the set of yanked versions of a package.
+    """Return a dict from version to date, such as `2025-06-24`, and the set of yanked versions of a package.
 
-    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all its files are
-    yanked.
+    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all files of the version
+    are yanked.
     """
     of: dict[Version, list[dict[str, Any]]] = {}
     for file in files:
@@ -89,7 +89,10 @@ def _version(filename: str) -> Version | None:
 
 
 def _page(address: str) -> dict[str, Any] | None:
-    """Download the JSON page on a package (PEP 691); None if there is none, or if the index has only HTML."""
+    """Download the JSON page on a package (PEP 691) at `address`.
+
+    Return None if there is no such page, or if the index offers only HTML.
+    """
     request = urllib.request.Request(address, headers={"Accept": _JSON})  # noqa: S310 - http(s), as the pattern says
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310

@@ -28,7 +28,7 @@ _serial = itertools.count()
 
 
 class Rank(StrEnum):
-    """The priority of a run in the queue, as the first character of its file's name; a smaller one goes first."""
+    """The priority of a run in the queue, as the first character of its file's name; smaller characters go first."""
 
     HAS_TURN = "0"
     RUN = "1"
@@ -38,7 +38,7 @@ class Rank(StrEnum):
 
 @dataclass(frozen=True)
 class Turns:
-    """The limit on simultaneous runs from LABKIT_TURNS: their number, and the folder in which they queue."""
+    """The limit on simultaneous runs that LABKIT_TURNS sets: how many runs, and the folder of the queue."""
 
     most: int
     folder: Path = FOLDER
@@ -47,7 +47,7 @@ class Turns:
 def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
     """Return the limit on simultaneous runs from LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
 
-    Raises `InvalidInput` if the variable has another form.
+    `environment` replaces `os.environ`. Raises `InvalidInput` if the variable has another form.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "").strip()
     if not text:
@@ -63,11 +63,12 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
 
 @contextmanager
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
-    """Wait until LABKIT_TURNS allows another run on this machine; count this one as running during the `with` block.
+    """Wait until LABKIT_TURNS allows another run on this machine. The run lasts as long as the `with` block.
 
-    LABKIT_TURNS limits how many runs may be under way; without this variable nothing waits. During the wait, `waits`
-    is called several times a second with the number of runs that must end first; if it raises an exception, the run
-    leaves the queue. Raises `InvalidInput` if the variable is malformed or its folder cannot be used.
+    LABKIT_TURNS limits how many runs may be under way; without this variable nothing waits. During the wait, `waits` is
+    called several times a second with the number of runs that must end first. If `waits` raises an exception, the run
+    leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if the variable is malformed or its folder
+    cannot be used.
     """
     asked = turns()
     if asked is None:
@@ -90,7 +91,7 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """A run's place in the queue, as a locked file. Raises `OSError` if the queue's folder cannot be used."""
+    """A run's place in the queue, kept as a locked file. Raises `OSError` if the queue's folder cannot be used."""
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most
@@ -116,7 +117,7 @@ class _Ticket:
             os.unlink(self._name, dir_fd=self._queue)
 
     def take(self) -> int:
-        """Start the run if LABKIT_TURNS allows it, and return 0; else return how many other runs must end first."""
+        """Start the run if LABKIT_TURNS allows it, and return 0; otherwise return how many runs must end first."""
         with self._gate():
             names = os.listdir(self._queue)  # noqa: PTH208  # of a folder that is only known by its descriptor
             ahead = sum(self._is_alive(name) for name in names if name < self._name)
@@ -135,7 +136,7 @@ class _Ticket:
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _is_alive(self, name: str) -> bool:
-        """Return whether the process that queues under this file name lives; delete a dead process's file."""
+        """Return whether the process that queues with the file `name` is alive. If it is dead, delete the file."""
         if name[:1] not in {*Rank}:
             return False
         with suppress(OSError):

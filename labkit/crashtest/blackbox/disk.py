@@ -271,7 +271,10 @@ class Disk:
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a loss of power may leave, each with its name in `EXTREMES` and its folders."""
+        """Yield pairs of a name in `EXTREMES` and the state with this name, an extreme one that a power cut may leave.
+
+        A state is a tuple with the contents of each folder.
+        """
         yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now_named, _on_disk)
         yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)

@@ -39,8 +39,8 @@ LATER = "later"
 def later_job(end: Point) -> Job:
     """Return the run that crashes at the command's end, recovers, and then starts the command once more.
 
-    This last start stands for the next day's. Before it the test waits for `--pause` seconds, so that a lease, or a
-    record of finished work, may expire.
+    The last start stands for a start on the next day. Before it the test waits for `--pause` seconds, so that a lease,
+    or a record of finished work, may expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -84,7 +84,8 @@ def grown_input_job(at: Point) -> Job:
 def two_instances_job(held: str) -> Job:
     """Return the run in which the pipeline is stopped before the call named `held` while a second instance runs.
 
-    The run does not count toward the guarantee, because many schedulers never start a second instance.
+    The run does not count toward the guarantee, because many schedulers never start a second instance while the first
+    one runs.
     """
     title = f"two instances at the same time, one of them held before {held}"
     return Job(TWO, title, Group.CONDITION, partial(Harness.start_two, held=held))
@@ -96,7 +97,7 @@ def single_job(point: Point) -> Job:
 
 
 def fault_job(point: Point, fault: Fault) -> Job:
-    """Return the run in which the system call at this point suffers a fault and the command is not killed."""
+    """Return the run in which the system call at the crash point `point` suffers a fault, and nothing is killed."""
     return Job(
         f"{fault}{FAULT_AT}{point.name}",
         f"{fault} at {point.place}",
@@ -107,7 +108,7 @@ def fault_job(point: Point, fault: Fault) -> Job:
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the run with two crashes: one in the first start, and one during the recovery from it."""
+    """Return the run with two crashes: one in the first start, and one during the recovery from the first crash."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR, partial(_crash, points=pair))
 
@@ -119,7 +120,7 @@ def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:
 
 
 def loop_job(point: Point) -> Job:
-    """Return the run of a crash loop: the pipeline crashes several times in a row at the same point."""
+    """Return the run with a crash loop: several starts in a row crash at the same point."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash_loop(run, point, LOOP)
@@ -129,24 +130,25 @@ def loop_job(point: Point) -> Job:
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job for the runs in which the power fails at this point, one for each possible state of the disk."""
+    """Return the job for power cuts at this point; it makes several runs, one for each possible state of the disk."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
-    """Return the run that restores an older copy of the checkpoint.
+    """Return the run in which a user restores an older copy of the checkpoint.
 
-    `effects` are the system calls of the run without a crash; the copy is made in the middle of them.
+    `effects` are the system calls of the run without a crash. The copy is made after a crash in the middle of them.
     """
     title = "an older copy of the checkpoint, restored after later rows were written"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Restart from an older checkpoint: crash, copy the checkpoint, run to the end, restore the copy, start again.
+    """Perform the run that restarts from an older copy of the checkpoint.
 
-    The crash is in the middle of `effects`, the system calls of the run without a crash. Raises `JobFailed` if there is
-    no checkpoint folder.
+    The steps are: crash, copy the checkpoint, recover to the end, restore the copy, start again. The crash is in the
+    middle of `effects`, the system calls of the run without a crash. Raises `JobFailed` if there is no checkpoint
+    folder.
     """
     folder = harness.settings.checkpoint
     assert folder is not None
@@ -167,10 +169,10 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """Return the crash point in the middle of the system calls that change the checkpoint's folder.
+    """Return the crash point in the middle of the system calls that change the checkpoint's folder `folder`.
 
-    If the test watches lines of Python instead of system calls, this is the middle of all lines, because a line does
-    not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
+    If the test watches lines of Python instead of system calls, return the crash point in the middle of all lines,
+    because a line does not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
     """
     inside = [
         number
@@ -187,9 +189,9 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Crash at a point, and yield a run for each state of the files that a power cut may leave there.
+    """Crash at a point, and yield one run for each state of the files that a power cut may leave there.
 
-    Each run restarts the pipeline from one of these states.
+    Each of the runs restarts the pipeline from its state.
     """
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
@@ -223,7 +225,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return why nobody can know the states of the disk after a power cut in this run; empty if they are known."""
+    """Return why the states of the disk after a power cut in this run are unknown; empty if they are known."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

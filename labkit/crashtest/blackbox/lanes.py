@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table of lanes (purposes): a pattern of paths, and the lane of system calls on these paths."""
+    """One row of the table of lanes (purposes): a pattern of paths, and the lane of the system calls on such paths."""
 
     lane: str
     pattern: str
@@ -79,17 +79,20 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of a system call, that is its purpose, such as `data` for output, in a table of paths."""
+    """Finds the lane (purpose) of a system call, such as `data` for output, in a table of path patterns."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the rows that the user gave as `NAME=GLOB` before the built-in table.
+        """Put the user's rows, each a text `NAME=GLOB` in `own`, before the built-in table.
 
-        Raises `InvalidInput` for a text of another form.
+        Raises `InvalidInput` for any other text.
         """
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane (purpose) of a system call, such as `data`; `send` for a message that is in no row."""
+        """Return the lane (purpose) of a system call, such as `data`.
+
+        If no row of the table matches, the lane is `send` for a message to a server, otherwise `other`.
+        """
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -99,7 +102,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Return the names of all lanes (purposes of system calls); those that the user added come last."""
+        """Return the names of all lanes (purposes of system calls); the lanes that the user added come last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 
@@ -114,7 +117,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Return whether a glob pattern matches the whole path of a system call, or its last parts."""
+    """Return whether a glob pattern matches the path of a system call, either the whole path or its last parts."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

@@ -35,9 +35,9 @@ class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to read lines with `read`, which returns a thread's current line of Python, or None.
+        """Prepare to find lines by `read`, a function of the ids of a thread and of the thread's process.
 
-        Its arguments are the ids of the thread and of its process.
+        `read` returns the line of Python that the thread is executing, or None.
         """
         self._read = read
         self._known: dict[str, Line | None] = {}
@@ -50,17 +50,21 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for a restart after a crash, where calls of the same name may come from other lines."""
+        """Return a new `Lines` for a restart after a crash.
+
+        A restart needs its own object, because a call may come from another line than the call of the same name in the
+        first start.
+        """
         other = Lines(self._read)
         other._begun = self._begun
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the system call with the line of Python that makes it, and with the command line of its process.
+        """Return the system call with two additions: the line of Python that makes it, and its process's command line.
 
-        Both are empty if the process does not run Python. Call this only while the kernel holds the system call. The
-        path in a line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of
-        the folder.
+        The two are empty if the process does not run Python. Call this method only while the kernel holds the system
+        call. The path in the line becomes relative to `folder`, in which the command runs, so that the path is the same
+        in every copy of the folder.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()
@@ -92,7 +96,7 @@ class Lines:
         return line
 
     def notes(self) -> list[str]:
-        """Return a note, in a list, if lines were not read because a package is missing; otherwise []."""
+        """Return a note, in a list, if a missing package was the reason why lines were not read; otherwise []."""
         return [MISSING] if self._missed else []
 
 

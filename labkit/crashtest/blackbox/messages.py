@@ -73,9 +73,9 @@ _STARTUP, _ENCRYPTION = 196608, 80877103
 
 
 def word(head: bytes, size: int) -> str:
-    """Return the type of a message to a server, such as `Produce` for Kafka; empty if it is not recognised.
+    """Return the type of a message to a server, such as `Produce` for Kafka; empty if the type is not recognised.
 
-    `head` are the first bytes of the message, `size` is its length in bytes.
+    `head` has the first bytes of the message, and `size` is the length of the whole message in bytes.
     """
     if match := _HTTP.match(head):
         return match[1].decode()

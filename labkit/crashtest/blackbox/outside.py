@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders; each kind of use shows that the file is state."""
+    """How a later start used a file outside of the watched folders. Each kind of use shows that the file is state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -58,7 +58,7 @@ class Elsewhere:
         self._ignored = ignored
 
     def __call__(self, path: str) -> bool:
-        """Return whether the path is outside of the watched folders, and is no device, cache or ignored file."""
+        """Return whether the path is outside of the watched folders and is no device, cache or ignored file."""
         if not path.startswith("/") or (path.startswith(NOWHERE) and not path.startswith(MEMORY)):
             return False
         if any(Path(path).is_relative_to(folder) for folder in self._watched):
@@ -67,7 +67,7 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a glob pattern such as `*.log` or `cache/*` matches the path or its last parts."""
+    """Return whether a glob pattern such as `*.log` or `cache/*` matches the whole path or its last parts."""
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
@@ -93,7 +93,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Add the file of a system call, which is about to happen, to `made`, `changed` or `removed`."""
+        """Update `made`, `changed` and `removed` with the file of a system call that is about to happen."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -115,7 +115,7 @@ class Changes:
     def all(self) -> set[str]:
         """Every path outside of the watched folders that the start made, changed or removed.
 
-        A folder is left out if it contains another of these paths.
+        A folder is left out if the result contains a path in it.
         """
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
@@ -179,15 +179,15 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record of the files that one start changes; the caller gives each system call to it."""
+        """Return an empty record of the files that one start changes. The caller must call it with each system call."""
         return Changes(self._elsewhere)
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` is the record of this start. The block must set `changes.whole` to True if the start was not
-        interrupted. `earlier` are the files that earlier starts of the same run made.
+        `changes` is the record of the files that this start changes. The block must set `changes.whole` to True if the
+        start was not interrupted. `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         # Unlike those of `Path`, these two functions never raise.
@@ -208,9 +208,10 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that it did not read, if this shows that the file is state; otherwise None.
+        """Return how a start used a file that it did not read, if the use shows that the file is state; otherwise None.
 
-        `again` says that an earlier start made the file, and that this start, which was not killed, did not open it.
+        `again` is true if an earlier start made the file, and this start was not killed and still did not open the
+        file.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -218,10 +219,10 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the files that another record, of runs in a copy of the user's folder, recognised as state.
+        """Add the files that `other` recognised as state; `other` is the record of runs in a copy of the user's folder.
 
-        `there` is the copy and `here` the user's folder; a path next to the copy becomes the path next to the user's
-        folder.
+        `there` is the copy, and `here` is the user's folder. A path next to the copy becomes the path next to the
+        user's folder.
         """
 
         def usual(path: str) -> str:
@@ -232,7 +233,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a note, in a list, on files that the pipeline writes outside of the watched folders; [] if none."""
+        """Return a note, in a list, on files that the pipeline writes outside of the watched folders; otherwise []."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -240,7 +241,7 @@ class Outside:
         return [note] if self.named else []
 
     def doubt(self) -> str:
-        """Return why state outside of the watched folders makes the guarantee unknown; empty if there is no state."""
+        """Return why state outside of the watched folders makes the guarantee unknown; empty without such state."""
         if not self.states:
             return ""
         first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))

@@ -43,7 +43,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """How many runs of each kind a crash test plans at most; a test with time left makes more."""
+    """How many runs of each kind a crash test plans at most. If time is left, the test makes more."""
 
     points: int
     """The crash points before second crashes."""
@@ -74,7 +74,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, f
 
 
 class Point(NamedTuple):
-    """A crash point: the place before a system call with a durable effect, within a write, or at the command's end."""
+    """A crash point: before a system call with a durable effect, within a write, or at the command's end."""
 
     name: str
     number: int
@@ -95,9 +95,9 @@ class Point(NamedTuple):
 
     @property
     def kind_of_cut(self) -> str:
-        """The place at which the crash cuts a write, as a suffix of the name: `, first page`.
+        """The position at which the crash cuts a write, as the last part of the point's name, such as `, first page`.
 
-        It is empty for a cut in the middle, and for a crash that cuts no write.
+        It is empty for a cut in the middle of the write, and for a point that is not within a write.
         """
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
@@ -112,13 +112,13 @@ class Point(NamedTuple):
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def is_called(self, name: str) -> bool:
-        """Return whether a user who typed `name` means this point: by its own name, or by a line as in `job.py:16`."""
+        """Return whether the user meant this point by `name`: the point's own name, or a line such as `job.py:16`."""
         return name == self.name or (
             self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether the call before or after this point is made by one of the changed lines of Python."""
+        """Return whether one of the changed lines of Python makes the system call before or after this point."""
         return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
 
     def __str__(self) -> str:
@@ -128,10 +128,10 @@ class Point(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return after how many bytes of a write a SIGKILL may end it; Linux does so only between two pages of memory.
+    """Return the numbers of bytes of a write after which SIGKILL may end the write, as a range.
 
-    The range is empty if the call is no write, or a write within one page. Source: `generic_perform_write` in
-    mm/filemap.c.
+    Linux ends a write only between two pages of memory. The range is empty if the call is no write, or a write within
+    one page. Source: `generic_perform_write` in mm/filemap.c.
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
         return range(0)
@@ -143,11 +143,12 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
+    """Return up to five positions at which the test cuts a write, as a dict from the position's name to a byte count.
 
-    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for text
-    with a row per line: at the end of a row, and within the last row. Linux could end a write there as well if it began
-    at another position of the file, because a border could then lie there.
+    The count says how many bytes reach the file. Three positions are borders between memory pages, where Linux may end
+    the write of a killed process. Two are for text with a row per line: at the end of a row, and within the last row.
+    Linux could end a write at these two as well, because the write might begin elsewhere in the file, so that a border
+    would lie there.
     """
     pages = borders(call)
     places = {}
@@ -172,7 +173,7 @@ def _row_ends(content: bytes | None) -> list[int]:
 
 
 def effect_of(name: str) -> str:
-    """Return the name of the system call that a crash at the point with this name prevents or cuts."""
+    """Return the name of the system call that a crash at the point called `name` prevents or cuts short."""
     if not name.startswith(WITHIN):
         return name
     name = name.removeprefix(WITHIN)
@@ -180,10 +181,10 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run in order, given its system calls; the last one is the command's end.
+    """Return every crash point of a run in order, given the run's system calls; the last is the command's end.
 
-    With `syncs`, there is also a point before each sync, for tests of power cuts; with `within`, there are points
-    within each write that a SIGKILL may cut.
+    With `syncs`, there is also a point before each sync, for tests of power cuts. With `within`, there are also points
+    within each write that SIGKILL may cut short.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -199,10 +200,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point to use instead of the one before the sync `name`.
+    """Return the name of the crash point to use instead of the point before the sync called `name`.
 
-    A kill before a sync loses nothing, so the result is the next point that is not before a sync. It is empty if there
-    is no sync of that name.
+    The result is the next point that is not before a sync, because a kill before a sync loses nothing. It is empty if
+    there is no sync of that name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -216,17 +217,16 @@ def choose(
 ) -> list[Point]:
     """Return at most `most` crash points, the most important ones of a run, in order.
 
-    `effects` are the run's system calls with durable effects, and `shown` the names of those that changed the reader's
-    rows. A point has one of four kinds:
+    `effects` are the run's system calls with durable effects, and `shown` are the names of the calls that changed the
+    reader's rows. Calls whose names differ only in numbers form a family. A point has one of four kinds:
 
-    0. just after a call in `shown`, or after one whose name differs from it in numbers only (of its family); also the
-       end of the command;
-    1. before a call that can make rows visible at once, such as a rename, and just after one that emptied a file;
+    0. just after a call in `shown`, or after another call of the same family; also at the command's end;
+    1. before a call that can make rows visible at once, such as a rename, and just after a call that emptied a file;
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
-    Of the points of one kind and family, the last has rank 0, the first rank 1, the second rank 2; the others follow
-    at random. The points with the smallest sums of kind and rank are chosen; if sums are equal, points of rarer
+    Of the points of one kind and family, the last has rank 0, the first rank 1, and the second rank 2; the others
+    follow at random. The points with the smallest sums of kind and rank are chosen. If sums are equal, points of rarer
     families come first. Points at files in `last`, paths such as `offsets/<n>`, come after all others.
     """
     ranking = _Importance(effects, families(effects, shown), last)
@@ -237,7 +237,7 @@ def choose(
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the most important crash points of a run, in the order in which a test tries them.
 
-    They are just after a system call that changed the reader's rows (`shown`), before a call that can make rows
+    The points are just after a system call that changed the reader's rows (`shown`), before a call that can make rows
     visible, and at the command's end. `effects` are the run's calls. Points at files in `last`, paths such as
     `offsets/<n>`, come last.
     """
@@ -248,20 +248,20 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
 def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the points before every system call with a durable effect, syncs included, the most important first.
 
-    `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files in
-    `last`, paths such as `offsets/<n>`, come last.
+    `effects` are the calls of a run, and `shown` are the names of the calls that changed the reader's rows. Points at
+    files in `last`, paths such as `offsets/<n>`, come last.
     """
     return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the calls named in `shown`; a family, such as `rename offsets/<n>`, has no numbers."""
+    """Return the families of the calls named in `shown`. A family is a name without numbers: `rename offsets/<n>`."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
 
 class _Importance:
-    """Ranks the crash points of a start by importance: 0 (most important) to 3."""
+    """Ranks the crash points of one start by importance, from 0 (most important) to 3."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
         self._effects = {each.name: each for each in effects}
@@ -319,19 +319,19 @@ def _by_rank(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """Two crash points for one run: of the first crash, and of a second crash during the recovery from it."""
+    """Two crash points for one run: one for the first crash, and one for a second crash during the recovery."""
 
     first: Point
     second: Point
 
     @property
     def name(self) -> str:
-        """The id of the run with both crashes: the names of the two crash points, with `then` between them."""
+        """The id of the run with the two crashes: the names of the two crash points, with `then` between them."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 class Pairs(NamedTuple):
-    """The pairs of a crash and a second crash during its recovery: those that a test tries, and all possible ones."""
+    """Pairs of a first crash and a second crash during the recovery: those that a test tries, and all possible ones."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -342,7 +342,7 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files before each system call of its restarts; equal states have equal values."""
+    """The states of a pipeline's files before each system call of its restarts. Equal states have equal values."""
 
     before: Mapping[Point, Mapping[str, Hashable]]
     """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
@@ -352,16 +352,16 @@ class States(NamedTuple):
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
     def after(self, pair: Pair) -> Hashable | None:
-        """Return the state in which both crashes of a pair leave the files; None if it is not known."""
+        """Return the state in which the files are after both crashes of a pair; None if the state is not known."""
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
 class Recoveries:
-    """The restarts after crashes that a test has seen, each by the crash point and with its system calls.
+    """The restarts after crashes that a test has seen: for each crash point, the system calls of the restart.
 
-    The test uses them to decide where a second crash is worthwhile. A pair of crash points is *directed* if something
-    that the restart did is the reason for its second point, for example a call that only restarts make. All other pairs
-    are sampled at random.
+    The test uses the restarts to decide where a second crash is worthwhile. A pair of crash points is *directed* if
+    something that the restart did is the reason for the second point, for example a call that only restarts make. All
+    other pairs are sampled at random.
     """
 
     def __init__(
@@ -371,7 +371,7 @@ class Recoveries:
         showing: Container[str] = (),
         states: "States | None" = None,
     ) -> None:
-        """Store what the restart after each crash did: its system calls with durable effects, by crash point.
+        """Store the restarts: `recoveries` maps each crash point to the restart's system calls with durable effects.
 
         `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
         calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None if
@@ -383,9 +383,10 @@ class Recoveries:
         self._states = states or States({}, frozenset(), is_whole=False)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return pairs of crashes to try: directed ones (chosen by what a restart did) and up to `most` random ones.
+        """Return pairs of crashes to try: first directed pairs, and then up to `most` random pairs.
 
-        `most_directed` limits the number of directed pairs.
+        In a directed pair, something that the restart did is the reason for the second crash. `most_directed` limits
+        the number of directed pairs.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
@@ -398,14 +399,14 @@ class Recoveries:
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
-        """Return the directed pairs, whose second crash is chosen by what the restart did, in the order to try them.
+        """Return the directed pairs in the order to try them; the second crash has its reason in what the restart did.
 
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with crashes in two batches, and pairs that crash twice at the same point.
-        3. The other pairs of the first kind.
+        3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs whose only reason is that they leave files from which no other run recovers.
 
-        labkit leaves out a pair if it knows that another run recovers from the same state.
+        If labkit knows that another run recovers from the same state, it leaves the pair out.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -421,11 +422,11 @@ class Recoveries:
         return list(chosen)
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of crashes after which the state of the files is known, the most important ones first.
+        """Return the pairs after which the state of the files is known, the most important pairs first.
 
-        If restarts after several crashes make the same calls, only the last of these crashes counts, because the other
-        files that the crashes left, such as a temporary one, had no influence. The comparison ignores syncs, and takes
-        the creation of a file for the same as the emptying of one.
+        If restarts after several crashes make the same calls, only the last of these crashes counts, because the
+        differences between the files that the crashes left, such as a temporary file, had no influence. The comparison
+        of calls ignores syncs, and takes the creation of a file and the emptying of a file for the same.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -468,8 +469,8 @@ class Recoveries:
     def twice(self) -> list[Pair]:
         """Return the pairs that crash twice at the same point: in the first start, and again in the restart.
 
-        They are only at the most important points: just after rows changed, before a call that can make rows visible,
-        and, last of all, at the command's end.
+        There are such pairs only for the most important points: just after rows changed, before a call that can make
+        rows visible, and, as the last pair, at the command's end.
         """
         passed = {}
         for first, effects in self._recoveries.items():
@@ -480,10 +481,10 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` crash points for a crash loop, each of which the restart reaches again.
+        """Return up to `most` crash points for crash loops; after a crash there, the restart reaches the point again.
 
-        A program that skips a batch after several attempts counts the attempt before it writes the batch's rows.
-        Therefore points before calls that change rows come first.
+        Points before calls that change rows come first. They may reveal a program that counts an attempt before it
+        writes the rows of a batch, and skips the batch after several attempts.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
@@ -492,9 +493,9 @@ class Recoveries:
     def two_batches(self) -> list[Pair]:
         """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
 
-        Calls whose names differ only in numbers count as calls of different batches. The first crash is at the first
-        such call that is an important crash point, the second at the last such call of the restart. Calls that change
-        rows are preferred.
+        Calls whose names differ only in numbers count as the same call in different batches. The first crash is at the
+        first of these calls that is an important crash point. The second crash is at the last of them in the restart.
+        Calls that change rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -517,9 +518,9 @@ class Recoveries:
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
     """Return a random sample, drawn with a fixed seed, of at most `most` pairs that are not in `done`.
 
-    `ranks` maps each candidate to the importance of its second point. In up to two thirds of the sample, the first
-    crash is at the end of the command, and the second is in the restart, just after a call that changes rows or before
-    one that can make rows visible. The others are spread evenly over the first crashes.
+    `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample have the first
+    crash at the end of the command, and the second crash in the restart, just after a call that changes rows or before
+    a call that can make rows visible. The rest of the sample is spread evenly over the first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

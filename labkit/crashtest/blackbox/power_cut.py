@@ -29,17 +29,20 @@ from labkit.host.syscalls.watching import EVERY_KIND, go_on, watch
 
 
 class Entry(NamedTuple):
-    """A recorded system call; `brought` is the content of a file that it moves into the folders, otherwise None."""
+    """A recorded system call; `brought` is the content of a file that the call moves into the folders, or None."""
 
     call: Call
     brought: Content | None = None
 
 
 class Journal:
-    """The recorded system calls of one run, from which labkit computes what a power cut may leave (`recording`)."""
+    """The recorded system calls of one run, from which labkit computes what a power cut may leave.
+
+    The function `recording` creates a journal.
+    """
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record the calls that concern these folders; `copies` maps each to a copy made before the run."""
+        """Prepare to record calls; `copies` maps each folder to observe to a copy of the folder from before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -59,9 +62,9 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record the system calls by which it changes the folders.
 
-        `decide` is called before each system call of these kinds and says whether the call may happen; calls of other
-        kinds always may. The record contains all calls that happen, with the bytes of writes, so `contents` is ignored.
-        The other arguments are those of `labkit.host.syscalls.watching.watch`.
+        `decide` is called before each system call of one of the `kinds`, and says whether the call may happen. Calls of
+        other kinds always may. The record contains all calls that happen, with the bytes of writes, so `contents` is
+        ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:
@@ -75,14 +78,17 @@ class Journal:
         return self.watched
 
     def disk(self, point: int) -> Disk:
-        """Return a model of the folders and the disk as they were just before the recorded call `point`, from 0."""
+        """Return a model of the folders and the disk just before the recorded call number `point`, counted from 0."""
         disk = Disk(self._copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose effect on the disk is unknown, by name, each with its files; {} if none."""
+        """Return the recorded calls whose effect on the disk is unknown, as a dict from name to the call's files.
+
+        The dict is empty if the effects of all calls are known.
+        """
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -96,7 +102,7 @@ class Journal:
     def unexplained(self) -> list[str]:
         """Return the files whose present contents do not follow from the recorded calls.
 
-        Call this method before anything else changes files.
+        Call this method before any other process changes the files.
         """
         real = Disk({folder: folder for folder in self._copies})
         pairs = zip(self.disk(len(self.entries)).trees(), real.trees(), strict=True)
@@ -128,7 +134,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal, in a `with` block, whose `watch` runs a command and records how it changes the folders."""
+    """Provide a journal, in a `with` block; its `watch` runs a command and records how it changes the folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):
@@ -142,7 +148,7 @@ def recording(folders: Sequence[Path]) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class State:
-    """A state of the folders that a power cut may leave."""
+    """A state of the watched folders that a power cut may leave."""
 
     extreme: str
     sentence: str
@@ -150,7 +156,7 @@ class State:
     """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make the real folders equal to this state; files that are equal already stay untouched."""
+        """Make the contents of the real folders equal to this state; files that are equal already stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
@@ -158,8 +164,8 @@ class State:
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     """Return the different states that a power cut may leave just before call number `point` of a recorded run.
 
-    The list is empty if everything had reached the disk, because a power cut then leaves the same as a SIGKILL.
-    Shared memory of databases is left out, because the first process to open them makes it anew.
+    The list is empty if everything had reached the disk, because then a power cut leaves the same files as SIGKILL. The
+    shared-memory files of databases are left out, because the first process that opens a database makes its file anew.
     """
     disk = journal.disk(point)
     current = disk.trees()

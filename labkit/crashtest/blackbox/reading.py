@@ -30,9 +30,9 @@ LAST_WORDS = 200
 
 
 def last_words(log: Path) -> str:
-    """Return a clause for an error message: the first error in a log, or else the log's last line.
+    """Return a clause for an error message: the first error in a log, or, if it has none, the log's last line.
 
-    The message quotes the log because the log's folder may be gone before anybody reads it.
+    The message quotes the log because the folder with the log may be removed before anybody reads it.
     """
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):
@@ -42,21 +42,21 @@ def last_words(log: Path) -> str:
 
 
 class HelperCommand:
-    """A shell command that the user gave for an option such as `--reset`; it runs in the user's folder."""
+    """A shell command that the user gave as an option such as `--reset`. It runs in the user's folder."""
 
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Prepare the command of an option; its log goes to the folder `scratch`.
+        """Prepare the command that the user gave as `option`; its log goes to the folder `scratch`.
 
-        `mark` is added to the command's environment, so that the test recognises processes that outlive it.
+        `mark` is added to the command's environment, so that the test recognises processes that outlive the command.
         """
         self.option, self.command = option, command
         self._settings, self._mark = settings, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command and return its output. Raises `ReaderFailed` if it fails or takes more than `seconds`."""
+        """Run the command and return its output; raises `ReaderFailed` if it fails or takes more than `seconds`."""
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False
@@ -89,8 +89,8 @@ class HelperCommand:
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the command prints as JSON Lines.
 
-        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if it prints
-        anything else. `asleep`, which `Reader.values` has as well, is ignored.
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if its output has
+        another form. `asleep` is ignored; it is there because `Reader.values` has the same argument.
         """
         return lines(self.run(seconds), self.option)
 
@@ -98,7 +98,8 @@ class HelperCommand:
 def ending(status: int | None) -> str:
     """Return a clause on how a command ended, such as "it ended with exit code 1".
 
-    `status` is its exit code, or the negative number of its signal, or None if the test killed it.
+    `status` is the command's exit code, or the negative number of the signal that killed it, or None if the test killed
+    it.
     """
     if status is None:
         return "it was killed"
@@ -109,7 +110,10 @@ def ending(status: int | None) -> str:
 
 
 class HelperCommands:
-    """The user's functions and commands that read rows, feed input and empty the store. Use it in a `with` block."""
+    """The user's functions and commands that read rows, add input and empty the store.
+
+    Use the object in a `with` block.
+    """
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -154,11 +158,11 @@ class HelperCommands:
             raise InvalidInput(str(error)) from None
 
     def add_input(self) -> None:
-        """Run the user's command `--more`, which adds new input. Raises `ReaderFailed` if it fails."""
+        """Run the user's command `--more`, which adds new input. Raises `ReaderFailed` if the command fails."""
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
-        """Run the user's reset, which empties store, checkpoint and input. Raises `ReaderFailed` if it fails."""
+        """Run the user's reset, which empties store, checkpoint and input. Raises `ReaderFailed` if the reset fails."""
         assert self._reset is not None
         self._reset()
         self._settings.remove_state()
@@ -171,7 +175,7 @@ class HelperCommands:
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def expected(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce; None if neither the user nor the settings give them.
+        """Return the rows that the pipeline should produce; None if neither `--expected` nor the settings give them.
 
         Raises `InvalidInput` if the user's rows cannot be read.
         """

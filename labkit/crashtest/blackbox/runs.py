@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run of a crash test: the starts of the pipeline's command, the crashes, and the rows read."""
+    """The record of one run of a crash test: the starts of the pipeline's command, the crashes, and the readings."""
 
     id: str
     title: str
@@ -124,17 +124,17 @@ class PipelineRun:
 
 @dataclass
 class Patience:
-    """Remembers whether the test still repeats a start that ended without doing anything although work is left.
+    """Says whether the test still repeats a start that did nothing although work is left.
 
-    Such a start may wait for a lease of the killed instance to expire, so the test repeats it for a while. All
-    harnesses share this object: if the repetition was in vain in one run, no later run repeats.
+    Such a start may wait for a lease of the killed instance to expire, so the test repeats the start for a while. All
+    harnesses share this object: after one run in which the repetition was in vain, no run repeats such a start.
     """
 
     is_worth: bool = True
 
 
 class Harness:
-    """Starts and kills one pipeline and reads its rows, in all runs of a crash test."""
+    """Starts and kills the pipeline, and reads its rows, in all runs of a crash test."""
 
     def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
         self.settings, self.helpers = settings, helpers
@@ -164,7 +164,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy from `other`, the harness of another folder, what its run without a crash showed."""
+        """Copy what the run without a crash showed from `other`, the harness of another folder."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -183,8 +183,8 @@ class Harness:
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        The run's result is unknown if the command or the reader fails in the block, or if emptying the store failed.
-        But in the first run, which has no crash, a store that cannot be emptied raises an error.
+        The run's result is unknown if the command or the reader fails in the block, or if the store could not be
+        emptied. In the first run of the test, a store that cannot be emptied raises an error instead.
         """
         self._count += 1
         begun = time.monotonic()
@@ -229,9 +229,9 @@ class Harness:
     ) -> Start:
         """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
 
-        With a `fault`, the call suffers this fault and there is no kill. `ask` is called before each system call with a
-        durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
-        process. Returns the record of the start: its calls, and how the command ended.
+        If a `fault` is given, the call suffers this fault and there is no kill. `ask` is called before each system call
+        with a durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and
+        watches the process. Returns the record of the start, with the system calls and how the command ended.
         """
         if run.unknown:
             raise JobFailed(run.unknown)
@@ -256,10 +256,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash at a point, and provide the recorded system calls, from which a power cut can be computed.
+        """Crash at a point, and provide the recorded system calls in a `with` block; they show what a power cut leaves.
 
-        Use it in a `with` block. Raises `JobFailed` if there is no proof of the crash, or if the recorded calls do not
-        explain the files that the run left.
+        Raises `JobFailed` if there is no proof of the crash, or if the recorded calls do not explain the files that the
+        run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -273,7 +273,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start, which it must get in their order."""
+        """Return an object that names the system calls of the run's next start; it must get the calls in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -281,8 +281,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        If the reader returns something that can never be rows, this raises `InvalidInput` in the run without a crash.
-        Later it raises `ReaderFailed`, because a crash may be the cause.
+        If the reader returns something that can never be rows, the run without a crash raises `InvalidInput`. Later
+        runs raise `ReaderFailed` instead, because a crash may be the cause.
         """
         try:
             return self.helpers.read()
@@ -292,7 +292,7 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every expected row can be read now, perhaps among other rows."""
+        """Return whether every expected row can be read now; the reader may return other rows as well."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
@@ -304,7 +304,7 @@ class Harness:
     def crash(self, run: PipelineRun, at: Point) -> None:
         """Start the pipeline, kill it at a crash point, and read the rows.
 
-        Raises `JobFailed` if nothing proves the kill.
+        Raises `JobFailed` if there is no proof of the kill.
         """
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
@@ -313,7 +313,7 @@ class Harness:
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
-        """Crash at the same point up to `times` times; stop earlier if a start does not reach the point any more."""
+        """Crash at the same point up to `times` times, or until a start does not reach the point any more."""
         while len(run.crashes) < times:
             start = self.start(run, at)
             if run.crashes and not reached(start, at):
@@ -335,8 +335,9 @@ class Harness:
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        A command that failed, or that SIGTERM stopped, is started again. A command that reported success is not, even
-        if rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
+        If the command failed, or if SIGTERM stopped it, it is started again. If it reported success, it is not started
+        again even if rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the
+        fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
@@ -362,7 +363,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash and read the rows; if the start fails or rows are missing, start it again."""
+        """Start the command after a crash, and read the rows. If the start fails or rows are missing, start again."""
         start = self.start(run)
         if self.failed(start):
             what = "fault" if any("fault" in each for each in run.crashes) else "crash"
@@ -386,11 +387,11 @@ class Harness:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
     def add_input_without_crash(self) -> list[str]:
-        """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
+        """Run the command without a crash, add new input, run it again, and store all rows as the expected rows.
 
-        Another run gets the old and the new input at once. If it leaves other rows, or if rows of `--expected` are
-        missing, the right rows are unknown: then nothing is stored, and the reasons are returned; otherwise []. Raises
-        `InvalidInput` if a run fails or the new input gives no new row.
+        Another run gets the old and the new input at once. If this run leaves other rows, or if rows of `--expected`
+        are missing, nobody knows which rows are right: then nothing is stored, and the result is a list of reasons,
+        otherwise []. Raises `InvalidInput` if a run fails or the new input gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -435,7 +436,7 @@ class Harness:
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input and start the command, after a crash or recovery; from then on the new rows are due as well."""
+        """Add new input after a crash or recovery, and start the command; from now on the new rows are due as well."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -447,9 +448,9 @@ class Harness:
     def start_two(self, run: PipelineRun, held: str) -> None:
         """Stop the command before the system call `held`, run a second instance, and let the first one go on.
 
-        Then start the command once more, as a scheduler would do. A second instance that waits for the first is killed,
-        because it would wait for ever for the stopped first instance. Raises `JobFailed` if the first instance never
-        made the call.
+        Then start the command once more, as a scheduler would do. If the second instance waits for the first one, it is
+        killed, because the first one is stopped and so the wait would never end. Raises `JobFailed` if the first
+        instance never made the call.
         """
         others: list[Start] = []
 
@@ -471,7 +472,7 @@ class Harness:
     def _start_beside(self, run: PipelineRun) -> Start:
         """Run the command while another start of the same run is stopped, and return the record of the new start.
 
-        Nothing is recorded about files outside of the watched folders, because the stopped start uses them too.
+        Files outside of the watched folders are not recorded, because the stopped start uses them as well.
         """
         execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
         execution.settings = replace(self.settings, limit=WAITS_SECONDS)
@@ -482,11 +483,11 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Repeat a start that ended at once without doing anything; return the last start.
+        """Repeat a start that ended at once without doing anything, and return the last start.
 
-        The killed instance may hold a lease. So the start is repeated until it works, or reaches the crash point `at`
-        if one is given, for as long as `--limit` allows. If such a wait was in vain once, later runs of the test do not
-        wait.
+        The reason may be a lease of the killed instance. So the start is repeated until the command works, or reaches
+        the crash point `at` if one is given, for as long as `--limit` allows. If the wait was in vain in one run, later
+        runs of the test do not wait.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -502,7 +503,7 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run, that is, ended without changing any file except logs."""
+        """Return whether the command refused to run: it ended without changing any file, except perhaps logs."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
@@ -513,10 +514,10 @@ class Harness:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Start the command again because rows are missing although it ended well; some jobs need several starts.
+        """Start the command again, because rows are missing although it ended well; some jobs need several starts.
 
-        A start that does nothing may be blocked by a lease, which expires with time. The first run with such a start
-        repeats it for as long as the settings allow; if that is in vain, later runs do not repeat it.
+        If a start does nothing, a lease may block it until the lease expires. The first run with such a start repeats
+        the start for as long as the settings allow. If that is in vain, later runs do not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -534,13 +535,13 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung; silence alone is no failure if the command never ends by itself."""
+        """Return whether a start failed or hung. A command that never ends by itself does not hang if it is silent."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait some seconds for missing rows to arrive, and return how many are still missing.
+        """Wait some seconds for missing rows to arrive, and return how many rows are still missing.
 
         If the reader fails, it is called again for up to `again` seconds.
         """
@@ -553,14 +554,17 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows while no process of the pipeline runs, and store them under a name for this time, `moment`.
+        """Read the rows while no process of the pipeline runs, and store them; `moment` names this reading.
 
         Raises `ReaderFailed` if the reader fails repeatedly.
         """
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows between a crash and the end of the recovery, and store them, or note that the reader failed."""
+        """Read the rows between a crash and the end of the recovery, and store them; `moment` names this reading.
+
+        If the reader fails, add a note to the run instead.
+        """
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -571,13 +575,13 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the start that recovered from the first crash of a run; None if there was no further start."""
+        """Return the start that recovered from the first crash of a run; None if no start followed the crash."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return next(iter(later), None)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Call the reader and return its rows; if it fails, call it again for up to `seconds`.
+    """Call the reader and return its rows; if the reader fails, call it again for up to `seconds`.
 
     The reader may fail because a dying process still holds a lock.
     """
@@ -592,7 +596,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """Call the reader until two calls return the same rows. Raises `JobFailed` if they differ after `seconds`."""
+    """Return the reader's rows as soon as two calls agree. Raises `JobFailed` if they still differ after `seconds`."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -609,15 +613,15 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return how often each row occurs, by the row's JSON text."""
+    """Return a Counter of the rows: a dict from a row's JSON text to how often the row occurs."""
     return Counter(map(text, values))
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes for the report on runs in which rows were missing after the restart.
 
-    In some of these runs one more start produced the rows. In others every further start did nothing, for example
-    because the killed process still held a lease.
+    In some of these runs, one more start produced the missing rows. In others, every further start did nothing, for
+    example because of a lease of the killed process.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]

@@ -48,7 +48,7 @@ class Glance(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Two consecutive readings of the store whose rows differ."""
+    """Two consecutive readings of the store that returned different rows."""
 
     earlier: Glance
     later: Glance
@@ -63,17 +63,17 @@ class Change(NamedTuple):
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Yield each pair of consecutive readings of the store between which rows appeared or disappeared."""
+    """Yield each pair of consecutive readings of the store that returned different rows."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the system calls with durable effects that changed the reader's rows.
+    """Return the names of the system calls that changed the rows which the reader returns.
 
     The result is empty if rows were read only at the beginning and at the end, because two readings do not show which
-    call changed them.
+    call changed the rows.
     """
     if len(glances) <= 2:
         return set()
@@ -85,7 +85,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
-    """Return whether rows disappeared although nothing crashed, because the pipeline replaces its output by design."""
+    """Return whether rows disappeared although nothing crashed; then the pipeline replaces its output by design."""
     return any(change.gone for change in changes(glances))
 
 
@@ -100,9 +100,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `glances` are the rows before each system call. `unseen` maps the names of calls that the test could not follow to
-    their files. `logs` are the paths of files that nothing reads. With `by_lines`, the test watched lines of
-    Python instead of system calls.
+    `glances` has the rows that were read before each system call in `effects`. `unseen` maps the names of calls that
+    the test could not follow to the calls' files. `folders` are watched. `logs` are the paths of files that nobody
+    reads. With `by_lines`, the test watched lines of Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -130,10 +130,10 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
-    """Return the system calls that the test could not follow, by name, each with the pipeline's files it may change.
+    """Return the system calls that the test could not follow, as a dict from the call's name to the pipeline's files.
 
-    `unseen` are the names of all such calls, and `paths` their files. Calls that concern only other programs' files are
-    left out; calls without a known file are included.
+    `unseen` are the names of all such calls, and `paths` maps each to its files. A call that concerns only other
+    programs' files is left out; a call whose files are unknown is included, with an empty list.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -147,8 +147,8 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
     """Return whether a system call that the test observed can be the reason why two readings differ.
 
-    It may be a call between the two readings, or an earlier one that was perhaps still under way. A write to a log is
-    no reason, because the reader does not read logs.
+    The call may lie between the two readings, or before them if it was perhaps still under way. A write to a log is no
+    reason, because the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -166,8 +166,8 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 def _shows(effect: Effect) -> bool:
     """Return whether this system call, or line of Python, can change the rows that a reader gets.
 
-    A test that watches lines also observes returns from functions, and these cannot: rows that appear after a return
-    were written by another thread, process or the JVM.
+    A test that watches lines also observes returns from functions. A return cannot change rows: if rows appear after
+    it, another thread, another process or the JVM wrote them.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN
@@ -202,7 +202,7 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     """Return the paths of files that look like logs, because the pipeline only appends to them and nobody reads them.
 
-    In these paths placeholders replace ids and numbers (`log/<n>.txt`).
+    The paths have placeholders for ids and numbers (`log/<n>.txt`).
     """
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)

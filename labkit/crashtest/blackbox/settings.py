@@ -138,7 +138,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def subject(self) -> str:
-        """The name of the pipeline under test, which is its command."""
+        """The name of the pipeline under test: its command."""
         return self.pipeline
 
     @property
@@ -148,12 +148,12 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """Why the test may miss writes if the reader is slow; empty if it cannot."""
+        """Why the test may miss writes if the reader is slow; empty if the test misses none."""
         return ""
 
     @property
     def watch(self) -> "Watcher":
-        """The function that runs a command and watches its system calls, or its lines of Python if it cannot."""
+        """The function that runs a command and watches its system calls, or, if they cannot be watched, its lines."""
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch
 
@@ -161,12 +161,12 @@ class PipelineSettings(SharedOptions):
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The folder that the test watches if the user names none: the one in which the pipeline runs."""
+        """The folder that the test watches if the user gives no `--watch`: the folder in which the pipeline runs."""
         return (self.folder,)
 
     @property
     def patience(self) -> float:
-        """For how many seconds to repeat a start that did nothing although rows are missing; a lease may block it."""
+        """For how many seconds to repeat a start that did nothing although rows are missing, perhaps due to a lease."""
         return self.limit
 
     @property
@@ -175,9 +175,10 @@ class PipelineSettings(SharedOptions):
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove what the test itself made for the last run, after the user's reset.
+        """Remove the files that the test itself made for the last run; this follows the user's reset.
 
-        The test of a pipeline makes nothing, so this does nothing; the test of a Spark sink removes the checkpoint.
+        The test of a pipeline makes no such files, so this method does nothing. The test of a Spark sink removes its
+        checkpoint.
         """
 
     def untested(self, results: "Sequence[Result]") -> str:
@@ -199,34 +200,38 @@ class PipelineSettings(SharedOptions):
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
         """Return the names of the properties that the test cannot judge.
 
-        For a pipeline these are the properties of batches, because nobody says which row belongs to which batch.
+        For a pipeline these are the properties of batches, because labkit does not know which row belongs to which
+        batch.
         """
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
-        """Return whether the system call of this name is the engine's record that a batch is finished."""
+        """Return whether the engine records by the system call of this name that a batch is finished."""
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the paths of unimportant files, such as an engine's own; the test crashes there last.
+        """Return the paths of unimportant files, such as an engine's own files; the test crashes there last.
 
-        In these paths placeholders replace ids and numbers (`offsets/<n>`).
+        The paths have placeholders for ids and numbers (`offsets/<n>`).
         """
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce, if they are known even without `--expected`; else None."""
+        """Return the rows that the pipeline should produce, if they are known without `--expected`; otherwise None."""
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the rows that the pipeline should produce, and the form in which the reader returns rows.
+        """Return the rows that the pipeline should produce, and the form in which the reader returns them.
 
-        `values` are the expected rows, `read` those that the reader returned after a run without a crash.
+        `values` are the expected rows, and `read` are the rows that the reader returned after a run without a crash.
         """
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the batches that a crash before the effect `crashed_at` leaves unfinished; () if unknown."""
+        """Return the numbers of the batches that a crash before the call `crashed_at` interrupts; () if unknown.
+
+        `effects` are the system calls of the run without a crash.
+        """
         return ()
 
     def check_commands(self) -> None:
@@ -260,7 +265,7 @@ class PipelineSettings(SharedOptions):
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
     """Return the settings for the crash test of a pipeline.
 
-    `command` is a shell command; `words` are options by keyword. Raises `InvalidInput` for a bad value, or for options
-    that exclude each other.
+    `command` is the shell command that starts the pipeline. `words` are further options, by keyword. Raises
+    `InvalidInput` for a bad value, or for options that exclude each other.
     """
     return PipelineSettings.plan({"command": command, **words})

@@ -58,12 +58,12 @@ class Reading(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """The assumptions of this design as text: what happens to rows that are repeated, and what a restart reads."""
+        """The assumptions of this design as text: what becomes of repeated rows, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and the designs in the table of `labkit orders` that have this order."""
+    """The order of writes that a record shows, and the designs in the table of `labkit orders` with the same order."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -104,7 +104,7 @@ class Standing(NamedTuple):
     def _telling(self) -> Iterator[Reading]:
         """Yield the designs to print.
 
-        A design in which a restart reads the newest state is left out if reading an older state gives the same
+        A design whose restart reads the newest state is left out if the same design with an older state has the same
         guarantee.
         """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
@@ -142,7 +142,10 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the system calls in a record of `labkit effects`. Raises `InvalidInput` if there is none."""
+    """Return the names of the system calls in the record that `labkit effects` wrote to `path`, a file or folder.
+
+    Raises `InvalidInput` if there is no such record.
+    """
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -161,7 +164,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of its write.
+    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it makes.
 
     Raises `InvalidInput` for any other form.
     """
@@ -177,9 +180,9 @@ def user_row(text: str) -> Meaning:
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
     """Return the order of writes of a pipeline, given its recorded system calls, and the designs that it may have.
 
-    `own` are the meanings of calls that the user gave (`--write`): the kind of write that each call makes. They take
-    precedence over those that labkit knows for the engines whose calls it recognises. `ends` is a pattern of the call
-    that ends a step, such as a batch.
+    `names` are the names of the calls. `own` has the user's rows (`--write`), which say what kind of write a call
+    makes. They take precedence over the rows that labkit has for known engines. `ends` is a pattern of the call that
+    ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -198,9 +201,9 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield every design in the table of `labkit orders` that makes its writes in this order, with its guarantee.
+    """Yield the designs in the table of `labkit orders` that make their writes in this order, with their guarantees.
 
-    Of designs that differ only in writes that no recovery reads, only the first is yielded.
+    If designs differ only in writes that no recovery reads, only the first of them is yielded.
     """
     met: set[Design] = set()
     for output in Output:

@@ -28,7 +28,7 @@ EXACT, MASKED, PRESENT, IGNORED = range(4)
 
 
 class Content(NamedTuple):
-    """Three values by which the test can compare a file between runs, from the strictest to the loosest."""
+    """The content of a file, as three values to compare it by, from the strictest to the loosest comparison."""
 
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
@@ -38,13 +38,13 @@ class Content(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A file that a run has changed: as it was before the run and as it is now; None if there was or is no file."""
+    """A file that a run has changed: its contents before the run and now. None stands for a missing file."""
 
     before: Content | None
     now: Content | None
 
     def known(self, level: int) -> Hashable:
-        """Return the value by which to compare this file; None if it is unchanged.
+        """Return the value by which to compare this file between runs; None if the run has not changed the file.
 
         `level`, from `EXACT` to `IGNORED`, says how strict the comparison is.
         """
@@ -57,13 +57,13 @@ State = Mapping[str, Change]
 
 
 class RunFiles:
-    """The files that one run changes; it reads them before each system call, while the pipeline is stopped."""
+    """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         """Prepare to follow the files of a run.
 
-        The paths of `folders` are removed from the contents of files before a comparison, because every copy of the
-        user's folder has another path.
+        Before a comparison, the paths of `folders` are removed from the contents of files, because these paths differ
+        between the copies of the user's folder.
         """
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
@@ -71,7 +71,10 @@ class RunFiles:
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state of the files just before a system call; later states include the files that it changes."""
+        """Return the state of the files just before a system call. From then on the call's files belong to the state.
+
+        `namer` gives the files their names.
+        """
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -132,7 +135,7 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states of a pipeline's files, but not contents that differ by chance, such as a time.
+    """Compares states of a pipeline's files, except contents that differ by chance, such as a time.
 
     The method `learn` finds such contents: they differ between starts that made the same system calls.
     """
@@ -142,7 +145,7 @@ class Comparison:
         """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
-        """Compare a file less strictly from now on if it differs between starts that made the same calls so far.
+        """Compare a file less strictly from now on if it differs between starts that had made the same calls.
 
         Each item of `starts` belongs to one start, and maps the name of each system call to the state of the files
         before this call. Returns all states of the longest start.
@@ -158,7 +161,10 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states of the files; files at the paths in `left_out` do not count."""
+        """Return a value that is equal for equal states of the files.
+
+        Files at the paths in `left_out` do not count.
+        """
         return frozenset(
             (path, part)
             for path in state

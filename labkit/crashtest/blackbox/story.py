@@ -25,7 +25,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event in a run's timeline: its time (Unix time), its actor (`engine`, `sink` or `reader`), and a text."""
+    """One event in a run's timeline: a Unix time, the actor (`engine`, `sink` or `reader`), and a text."""
 
     at: float
     who: str
@@ -93,7 +93,7 @@ def _readings(run: PipelineRun) -> Iterator[Line]:
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    """Return system calls with durable effects as dicts for the JSON report."""
+    """Return each system call with a durable effect as a dict for the JSON report."""
     return [
         {
             "name": each.name,
@@ -109,7 +109,7 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def text(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Return a timeline as lines of text; each begins with the seconds since the first event."""
+    """Return a timeline as lines of text. Each line begins with the seconds since the first event."""
     begun = lines[0].at if lines else 0.0
     return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.text}" for line in lines)
 
@@ -134,7 +134,7 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
     """Return a sentence with a run's guarantee and the reason for it.
 
-    `values` are the expected rows, and `due` is the number of rows that should be there.
+    `values` maps ids to expected rows, and `due` is the number of rows that should be there.
     """
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
@@ -155,7 +155,10 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation of a run with the user's rows in place of the numbers by which the test knows them."""
+    """Return the explanation of a run with the user's rows in place of the ids that the test uses for them.
+
+    `values` maps the ids to the rows.
+    """
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

@@ -28,8 +28,8 @@ class _Lost(NamedTuple):
 class Unsynced:
     """Tracks how many bytes of each file one start has synced, and removes bytes whose sync failed.
 
-    It tracks only the sizes of files. So after a failed sync it cannot undo bytes that were overwritten in place, or
-    changed names in a folder; the attribute `unmodelled` then says which of these changes remained.
+    Only the sizes of files are tracked. So after a failed sync, bytes that were overwritten in place and changed names
+    in a folder cannot be undone. The attribute `unmodelled` then says which of the two remained.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Unsynced:
                 self._rename(path, call.target)
 
     def _saved_by(self, call: Call) -> Iterable[str]:
-        """Return the files whose bytes a sync saves: all, those of one file system (syncfs), or a single file."""
+        """Return the files whose bytes a sync saves: all files, those of one file system (syncfs), or a single file."""
         if call.name == "sync":
             return list(self._synced)
         if call.name == "syncfs":
@@ -89,7 +89,7 @@ class Unsynced:
             self._lost = None
 
     def fail(self, call: Call, fault: Fault) -> None:
-        """Record that a system call fails; if it is a sync, the bytes that it should have saved count as lost."""
+        """Record that a system call fails. If the call is a sync, the bytes that it should have saved count as lost."""
         if call.kind is not CallKind.SYNC or fault not in _LOSING:
             return
         size = _size(call.path)
@@ -102,7 +102,7 @@ class Unsynced:
             self._lost = _Lost(call.path, synced, size)
 
     def drop(self) -> None:
-        """Remove the bytes whose sync failed: shorten the file, or overwrite them with zeros if other bytes follow."""
+        """Remove the bytes whose sync failed: shorten the file, or write zeros over them if other bytes follow."""
         lost, self._lost = self._lost, None
         if lost is None:
             return

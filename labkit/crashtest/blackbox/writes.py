@@ -36,7 +36,7 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """A row of a table in `writes.toml`: a pattern of names of system calls, and the kinds of writes these make."""
+    """A row of a table in `writes.toml`: a pattern of system calls' names, and the kinds of writes these calls make."""
 
     pattern: str
     """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
@@ -48,7 +48,7 @@ class Meaning(NamedTuple):
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches the name of a system call, with or without its number (`rename a #2`)."""
+    """Return whether a pattern matches the name of a system call, with or without the number in it (`rename a #2`)."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -56,11 +56,12 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, writes: str) -> Meaning:
-    """Return a table row: a pattern of system calls, and the kinds of writes that they make.
+    """Return a table row: a pattern of system calls' names, and the kinds of writes that these calls make.
 
     `writes` names these kinds, for example `visible+marker`. Parentheses, as in `(visible)`, mean that the write takes
-    effect only when its transaction commits; `commits` is that commit, and `nothing` is no write. Several words may be
-    combined, as in `staged (visible)`. Raises `InvalidInput` for an unknown word.
+    effect only when its transaction commits. The word `commits` means that the call commits a transaction, and
+    `nothing` that it makes no write. Several words may be combined, as in `staged (visible)`. Raises `InvalidInput` for
+    an unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -82,12 +83,15 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Convert a table `{pattern: kinds of writes}` to rows in the same order; the first row that matches counts."""
+    """Convert a table `{pattern: kinds of writes}` to rows in the same order.
+
+    For a system call, the first row whose pattern matches counts.
+    """
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The table of `writes.toml` for one engine or format; it says what kind of write each system call makes."""
+    """The table of `writes.toml` for one engine or format. It says what kind of write each system call makes."""
 
     name: str
     sign: str
@@ -97,7 +101,7 @@ class Engine(NamedTuple):
 
 
 def engines() -> dict[str, Engine]:
-    """Return every table of `writes.toml` by the name of its engine, in the order of the file."""
+    """Return all tables of `writes.toml`, as a dict from the engine's name to the engine, in the order of the file."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     tables: dict[str, dict[str, str]] = tomllib.loads(text)
     return {name: _engine(name, dict(table)) for name, table in tables.items()}
@@ -110,7 +114,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the table rows of these engines, or of all if no engine is named.
+    """Return the table rows of the engines in `names`, or of all engines if `names` is empty.
 
     Raises `InvalidInput` for an unknown engine.
     """
@@ -130,11 +134,11 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return rows which say that changes of mode, owner or time are no writes (`nothing`) on the engines' own files.
+    """Return rows that make changes of mode, owner or time of the engines' own files count as no write (`nothing`).
 
-    There is one for each file that the run's engines write, because an engine sets modes on its files and never reads
-    them. Attributes of any other file get no row, because a pipeline may use them as its record of finished work.
-    `names` are the names of a run's system calls, `table` the rows of its engines.
+    There is one row for each file that the run's engines write, because an engine sets these attributes but never reads
+    them. Other files get no row, because a pipeline may use their attributes as its record of finished work. `names`
+    are the names of a run's system calls, and `table` has the rows of the run's engines.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -149,7 +153,7 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """Writes that a crash keeps or loses together, by their kinds, and the names of the system calls involved."""
+    """A group of writes that a crash keeps or loses as a whole: the kinds of the writes, and their system calls."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
@@ -160,28 +164,30 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order; kinds in one set take effect together or not at all."""
+    """Return the kinds of writes of a step in order. Writes whose kinds are in one set take effect together."""
     return tuple(each.writes for each in step)
 
 
 class Orders(NamedTuple):
-    """The steps of a recorded run, such as its batches, all of which write in the same order."""
+    """The steps of a recorded run, such as its batches. All steps make their writes in the same order."""
 
     steps: tuple[Step, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The kinds of writes in order, the same in every step."""
+        """The kinds of writes in order, which is the same in every step."""
         return order_of(self.steps[0])
 
     def __str__(self) -> str:
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return to which step (from 1) a system call belongs, and how many writes of that step come before its write.
+        """Return where the system call called `name` is: the number of its step (from 1), and the writes done before.
 
-        Writes that take effect together count as one. If a write takes several calls, a kill at a later one of them
-        leaves the write incomplete, so it does not count either. Returns None if no call of this name makes a write.
+        The second value is the number of the step's writes that come before the call's write. Writes that take effect
+        together count as one. If a write takes several calls, a kill at a later one of them leaves the write
+        incomplete, so the write does not count either. For `exit`, the command's end, all writes of the last step are
+        done. Returns None if no call of this name makes a write.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -195,10 +201,10 @@ def orders(
 ) -> Orders:
     """Return the steps (such as batches) of a run, from the names of its system calls in their order.
 
-    `table` gives the meanings of the calls. A step ends after each call that matches the pattern `ends`; without
-    `ends`, a new step begins as soon as a kind of write is repeated. Steps without output are left out. `idle` are
-    kinds of writes that an engine also makes without output, such as checkpoints at intervals; a step contains only the
-    last of these before its visible output.
+    `table` says what kind of write each call makes. A step ends after each call that matches the pattern `ends`.
+    Without `ends`, a new step begins as soon as a kind of write is repeated. Steps without output are left out. `idle`
+    are kinds of writes that an engine makes even without output, such as checkpoints at intervals. If there are several
+    before a step's visible output, only the last one belongs to the step.
 
     Raises `InvalidInput` for a call that no row matches, for a step whose writes are interleaved, and for steps that
     differ.
@@ -220,7 +226,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names, without running numbers, of the system calls that no row of the table matches."""
+    """Return the system calls that no row of the table matches, by their names without running numbers."""
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 
@@ -234,7 +240,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that makes a write; all writes of a transaction belong to the call that commits it."""
+    """Yield each system call that makes a write. The writes of a transaction belong to the call that commits it."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:

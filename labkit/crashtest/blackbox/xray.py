@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of a pipeline's record: a system call with a durable effect, or several alike on one file."""
+    """One line of a pipeline's record: one system call with a durable effect, or several equal calls on one file."""
 
     first: Effect
     lane: str
@@ -43,7 +43,7 @@ class Line(NamedTuple):
     """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Describe the system call in a few words: kind, file or server, bytes, how many times, line of Python."""
+        """Describe the system call in a few words: kind, file or server, bytes, number of calls, line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -80,7 +80,7 @@ class XRay:
         return lines
 
     def notes(self) -> Iterator[str]:
-        """Yield notes that a reader of the record should know, for example that the pipeline synced nothing."""
+        """Yield notes for people who read the record, for example that the pipeline synced nothing."""
         folders = ", ".join(map(str, self.folders))
         lasting = [each for each in self.effects if each.kind is not CallKind.EXIT]
         if not lasting:
@@ -167,19 +167,22 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """Return the description of a system call followed by `[synced]` or `[not synced]`; unchanged if that is None."""
+    """Return a system call's description `said` with `[synced]` or `[not synced]` after it.
+
+    If `synced` is None, return `said` unchanged.
+    """
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """Return a system call as a step of a space-time diagram: a diamond if it was not synced, otherwise a dot."""
+    """Return a system call as a step of a space-time diagram: a diamond if the call was not synced, otherwise a dot."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
 class Page:
-    """An SVG page under construction; each method call adds text or a diagram below the earlier ones."""
+    """An SVG page under construction. Each call of a method adds a text or a diagram below the earlier ones."""
 
     def __init__(self, wide: float) -> None:
         self._wide, self._high = wide, 0.0
@@ -224,7 +227,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Record a system call that the kernel holds, and let it happen."""
+        """Record an intercepted system call, and let it happen."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
@@ -232,7 +235,7 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Answer whether to wait on, or to kill the command because it made no system call for `limit` seconds."""
+        """Return whether to wait on, or to kill the command because it made no system call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
@@ -240,8 +243,8 @@ class Recorder:
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
     """Run a shell command once in the current folder, and return the record of its durable effects.
 
-    `folders` are watched; the file `output` gets what the command prints; `lanes` finds each call's purpose. The
-    command is killed if it makes no system call for `limit` seconds. Raises the errors of `watch`.
+    labkit watches `folders`. The command's output goes to the file `output`. `lanes` finds the purpose (lane) of each
+    call. The command is killed if it makes no system call for `limit` seconds. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = watch(

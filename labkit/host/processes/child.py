@@ -33,7 +33,7 @@ The supervisor then sends another event, which says what it did.
 
 
 class SupervisedDriver:
-    """A running Spark driver and its supervisor, the process that kills it; both are dead after the `with` block."""
+    """A running Spark driver and its supervisor, the process that kills the driver; the `with` block ends both."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -74,7 +74,7 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill a supervisor that does not end, for example because it is suspended (SIGSTOP), and then its driver."""
+        """Kill a supervisor that does not end (for example, because SIGSTOP suspended it), and then kill its driver."""
         self._supervisor.kill()
         self._supervisor.wait()
         # The supervisor is dead by now, so nobody else would end the processes of the driver's session.
@@ -88,7 +88,7 @@ class SupervisedDriver:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the supervisor of the Spark driver still runs; it ends together with the driver."""
+        """Whether the supervisor of the Spark driver still runs. The supervisor ends together with the driver."""
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
@@ -102,16 +102,19 @@ class SupervisedDriver:
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver, which nobody needs now. Any thread may call this, repeatedly."""
+        """Make the supervisor kill the Spark driver, because nobody needs it now.
+
+        Any thread may call this method, and more than once.
+        """
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield what happens to the Spark driver, in order; the last event proves that all its processes have ended.
+        """Yield the events of the Spark driver in order. The last one proves that all its processes have ended.
 
-        Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that the
-        driver's current state does not allow, or if the events end without that proof.
+        Raises `JobFailed` if no event arrives for `patience` seconds. Raises `ProtocolError` for an event that the
+        driver's current state does not allow, or if the events end without the proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()

@@ -12,16 +12,16 @@ class Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True):
 
 
 class QueryEvent(Event, frozen=True):
-    """Something that happened to one of the streaming queries that a Spark driver runs."""
+    """Something that happened to one streaming query of a Spark driver."""
 
     query: str
     """The name of the query, unique within its driver."""
 
 
 class Waits(Event, frozen=True, tag="waits"):
-    """The run waits because LABKIT_TURNS limits how many may be under way on this machine (`labkit.host.turns`).
+    """The run waits because LABKIT_TURNS limits how many runs may be under way on this machine (`labkit.host.turns`).
 
-    The process that executes the run emits this for its own observers, such as a progress bar.
+    The process that executes the run emits this event for its own observers, such as a progress bar.
     """
 
     ahead: int
@@ -31,14 +31,14 @@ class Waits(Event, frozen=True, tag="waits"):
 class DriverStarts(Event, frozen=True, tag="driver"):
     """The process that executes a run is about to start a Spark driver.
 
-    That process emits this for its own observers, such as a progress bar, and never sends it to another process.
+    It emits this event only for its own observers, such as a progress bar, and sends it to no other process.
     """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
     """The process that executes a run is about to start a standby: a second Spark driver that waits for a crash.
 
-    That process emits this for its own observers, such as a progress bar, and never sends it to another process.
+    It emits this event only for its own observers, such as a progress bar, and sends it to no other process.
     """
 
 
@@ -49,7 +49,7 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Application(Event, frozen=True, tag="application"):
-    """The Spark driver is registered with a cluster as an application and waits for executors."""
+    """The cluster has registered the Spark driver as an application, and the driver waits for executors."""
 
     id: str
 
@@ -63,11 +63,11 @@ class Ready(Event, frozen=True, tag="ready"):
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
-    """The Spark driver begins to execute a streaming query; first the query's sink recovers."""
+    """The Spark driver begins to execute a streaming query. Before the query starts, its sink recovers."""
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):
-    """The sink of a streaming query has recovered from the previous crash, and the query starts."""
+    """The sink of a streaming query has recovered from the last crash, and now the query starts."""
 
     steps: list[str]
     """The steps of the recovery, each as a sentence."""
@@ -76,11 +76,14 @@ class Recovered(QueryEvent, frozen=True, tag="recovered"):
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):
-    """A streaming query has reached its failpoint (planned crash point) and waits there until its driver is killed."""
+    """A streaming query has reached its failpoint (planned crash point) and waits until its driver is killed."""
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of a streaming query has reached its failpoint (planned crash) and waits until its executor is killed."""
+    """A task of a streaming query has reached its failpoint (planned crash point) and waits to be killed.
+
+    The supervisor kills the executor that runs the task.
+    """
 
     executor: int | None
     """The process id of the executor; None if the task found no executor among its ancestors."""
@@ -109,7 +112,7 @@ class Failed(QueryEvent, frozen=True, tag="failed"):
 
 
 class DriverFailed(Event, frozen=True, tag="driver_failed"):
-    """The whole Spark driver has failed, or has sent an event that is not allowed in its state (`protocol.DRIVER`)."""
+    """The whole Spark driver has failed, or has sent an event that its state does not allow (`protocol.DRIVER`)."""
 
     because: str
     code: int
@@ -117,11 +120,11 @@ class DriverFailed(Event, frozen=True, tag="driver_failed"):
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The Spark driver is about to suspend itself by SIGSTOP, because its scenario says so; SIGCONT continues it."""
+    """The Spark driver is about to suspend itself by SIGSTOP, because its scenario demands it. SIGCONT continues it."""
 
 
 class Idle(Event, frozen=True, tag="idle"):
-    """All streaming queries of the Spark driver have ended, and the driver waits for further ones."""
+    """All streaming queries of the Spark driver have ended, and the driver waits for new queries."""
 
     left: list[str]
     """Descriptions of what the queries left behind in the driver, such as open connections and threads that hang."""
@@ -158,13 +161,13 @@ class Proof(Struct, frozen=True):
 
 
 class Killed(Event, frozen=True, tag="killed"):
-    """The supervisor has killed the Spark driver and its whole session, because the driver asked for that or failed."""
+    """The supervisor has killed the Spark driver and its whole session, because the driver failed or asked for it."""
 
     proof: Proof
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The Spark driver's process ended without a kill; its supervisor then killed the rest of its session."""
+    """The Spark driver's process ended without a kill. The supervisor then killed what was left of its session."""
 
     proof: Proof
 

@@ -24,14 +24,14 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied)
 
 
 class Executors:
-    """All executor processes of one Spark application on this host, which are not in the session of their driver."""
+    """All executor processes of one Spark application on this host. They do not belong to the driver's Unix session."""
 
     def __init__(self, application: str) -> None:
         self._application = application
         self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
-        """Return the process ids of the living executors and of their descendants, sorted."""
+        """Return the process ids of the living executors and of the processes below them, sorted."""
         # Added to the results of earlier looks, because after an executor has ended, nothing shows any more to which
         # Python processes belonged.
         for backend in self._backends():
@@ -40,9 +40,9 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to one executor and its Python processes until all are dead; return which were killed.
+        """Send SIGKILL to the executor `pid` and its Python processes until all are dead; return the killed processes.
 
-        Raises `JobFailed` for a process that is no executor of this application.
+        Raises `JobFailed` if the process is no executor of this application.
         """
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
@@ -62,10 +62,10 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """After the driver's death, wait up to `GONE_SECONDS` until no executor is left; return how they ended.
+        """Wait, after the driver's death, until no executor is left; return how the executors ended.
 
-        `outlived` are the ids of the executor processes that were alive at the driver's death. The result also names
-        the processes that are still alive after the wait.
+        The wait takes at most `GONE_SECONDS`. `outlived` are the ids of the executor processes that were alive at the
+        driver's death. The result also has the ids of the processes that are still alive after the wait.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

@@ -17,15 +17,15 @@ from labkit.core.errors import InvalidInput
 
 
 def own_python(*words: str) -> list[str]:
-    """Return a command that runs this Python with these arguments, and without imports from the working folder."""
+    """Return a command that runs this Python with these arguments, but never imports from the working folder."""
     return [sys.executable, "-P", *words]
 
 
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry.
 
-    For such an entry Python imports modules from the working folder, which may be a learner's submission. Python has
-    already run a `sitecustomize.py` in that folder when it started; the error prevents all later imports.
+    Such an entry makes Python import modules from the working folder, which may contain a learner's submission. If the
+    folder has a `sitecustomize.py`, Python has already run it at its start; the error prevents all later imports.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

@@ -15,11 +15,11 @@ from labkit.host.processes.events import AnyEvent, QueryEvent
 
 
 class ProtocolError(JobFailed):
-    """Raised for an event of a driver or query that its present state does not allow, or that cannot be decoded."""
+    """Raised for an event that cannot be decoded, or that the present state of the driver or query does not allow."""
 
 
 class DriverState(StrEnum):
-    """The state of a Spark driver process, as its events show it; `DRIVER` lists which event leads to which state."""
+    """The state of a Spark driver process, as its events show it. `DRIVER` says which event leads to which state."""
 
     ABSENT = "not started"
     STARTING = "starting"
@@ -30,7 +30,7 @@ class DriverState(StrEnum):
 
 
 class QueryState(StrEnum):
-    """The state of a streaming query, as its events show it; `QUERY` lists which event leads to which state."""
+    """The state of a streaming query, as its events show it. `QUERY` says which event leads to which state."""
 
     ABSENT = "not begun"
     OPENING = "opening"
@@ -119,14 +119,14 @@ class Conversation:
     """A state machine that follows one Spark driver and its queries, and refuses events that are out of order."""
 
     def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
-        """Begin with a driver that is not started. `forbidden` are types of events to refuse in every state."""
+        """Begin with a driver that has not started. Events of the types in `forbidden` are refused in every state."""
         self._forbidden = forbidden
         self.state = DriverState.ABSENT
         self.queries: dict[str, QueryState] = {}
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Go to the state that follows the event. Raises `ProtocolError`, without a change, if the state forbids it."""
+        """Go to the state that follows the event. Raises `ProtocolError` if the present state forbids the event."""
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")
@@ -147,7 +147,7 @@ class Conversation:
         self.queries[event.query] = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Take the next piece of the bytes from a pipe, and yield each event (a line of JSON) that it completes.
+        """Take the next bytes from the driver's pipe, and yield each event (a line of JSON) that is now complete.
 
         Raises `ProtocolError` for an event that cannot be decoded or is out of order.
         """
@@ -180,7 +180,10 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The message by which a runner tells a supervisor what to run; the supervisor passes it to the Spark driver."""
+    """The message that tells a supervisor what to run. It comes from the runner, the process that executes the run.
+
+    The supervisor passes the message on to the Spark driver.
+    """
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""

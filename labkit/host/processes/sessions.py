@@ -18,7 +18,7 @@ _PAUSE = 0.005
 def session_members(session: int) -> list[int]:
     """Return the ids of the living processes of a Unix session, sorted.
 
-    A dead process whose parent has not yet taken note of its death (a zombie of Unix) does not count.
+    A zombie, a dead process of which the parent has not yet been informed, does not count.
     """
     import psutil  # here, since modules that a browser loads import this one, and no browser has it
 
@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
 
 
 class Emptied(NamedTuple):
-    """The result of sending SIGKILL to a group of processes until none is left, or until the time is over."""
+    """The result of sending SIGKILL to a group of processes until no process is left, or until the time is over."""
 
     killed: list[int]
     """The ids of all processes that received a SIGKILL, in numerical order."""
@@ -54,7 +54,7 @@ class Emptied(NamedTuple):
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """Send SIGKILL to all processes in `living()` until it returns an empty list, for at most `seconds`."""
+    """Send SIGKILL to all processes in `living()` until this function returns [], for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.
@@ -70,5 +70,8 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to all processes of a Unix session except `spare`, until none is left, for at most `seconds`."""
+    """Send SIGKILL to the processes of a Unix session until none is left, for at most `seconds`.
+
+    The process with the id `spare` gets no signal.
+    """
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)

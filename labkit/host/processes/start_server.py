@@ -29,10 +29,10 @@ class ServerStarted(msgspec.Struct, frozen=True):
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Start a server by `command`, with its output appended to the file `log`, and print its process id.
+    """Start a server by `command`, with its output appended to the file `log`, and print the server's process id.
 
-    `mode` is `detached` (this program ends and the server continues) or `tethered` (this program waits, and kills
-    the server when its standard input closes).
+    If `mode` is `detached`, this program then ends, and the server continues. If it is `tethered`, this program waits,
+    and kills the server when its own standard input closes.
     """
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(

@@ -42,7 +42,7 @@ KILL_PATIENCE = 30.0
 
 
 class Supervisor:
-    """Starts one Spark driver, forwards its events, kills all processes of its Unix session, and proves their death."""
+    """Starts one Spark driver, forwards its events, kills every process of its Unix session, and proves their death."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
@@ -71,7 +71,7 @@ class Supervisor:
             )
 
     def watch(self) -> None:
-        """Forward events to the runner (the process that executes the run) until the driver must end; then kill it."""
+        """Forward events to the runner (the process that executes the run) until the driver must end, and kill it."""
         try:
             self._say(Started(self._driver.pid))
             ending = self._follow()
@@ -86,7 +86,10 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver has ended or must be killed; return which event reports this."""
+        """Forward events and orders until the driver has ended or must be killed.
+
+        Return the type of the event that reports this end.
+        """
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -98,7 +101,10 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward an order of the runner to the driver. Return the event `Unwanted` if the runner closed its pipe."""
+        """Forward an order of the runner to the driver, and return None.
+
+        If the runner has closed its pipe, return the event type `Unwanted` instead.
+        """
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
@@ -111,9 +117,9 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward the driver's events to the runner. If the driver has ended or must end, return the event for it.
+        """Forward the driver's events to the runner, and return None as long as the driver goes on.
 
-        Return None as long as the driver goes on.
+        If the driver has ended or must end, return the type of the event that reports it.
         """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
@@ -132,7 +138,10 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Note which Spark application the driver runs; kill the executor of a task that has reached its failpoint."""
+        """Do what an event of the driver demands.
+
+        Note which Spark application the driver runs, or kill the executor of a task that has reached its failpoint.
+        """
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -151,9 +160,10 @@ class Supervisor:
         return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
-        """Send SIGKILL to every process of the driver's session until none is left, and return the proof.
+        """Send SIGKILL to every process of the driver's Unix session until none is left, and return the proof.
 
-        Killing the driver's process group would not suffice, because each PySpark daemon creates its own.
+        To kill only the driver's process group would not suffice, because each PySpark daemon creates a group of its
+        own.
         """
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are already known.
@@ -182,7 +192,7 @@ class Supervisor:
 
 
 def _received() -> Launch | None:
-    """Return the runner's first message on standard input, or None if the runner died before it had sent all of it."""
+    """Return the runner's first message on standard input; None if the runner died before the message was complete."""
     line = b""
     # Byte by byte, so that the orders that follow stay in the pipe.
     while not line.endswith(b"\n"):
@@ -194,7 +204,7 @@ def _received() -> Launch | None:
 
 
 def main() -> None:
-    """Supervise the Spark driver that the runner, the process that executes a run, describes on standard input."""
+    """Supervise a Spark driver. The runner, the process that executes a run, describes it on standard input."""
     # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

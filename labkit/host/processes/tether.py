@@ -31,9 +31,9 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A guard's message that it could not start its server or other resource, and why.
+    """A guard's message that it could not start its server or other resource, with the reason.
 
-    A guard is a process that starts a resource for another process, and stops it when that process dies.
+    A guard is a process that starts a resource for another process, and stops the resource when that process dies.
     """
 
     because: str
@@ -43,11 +43,11 @@ class Refusal(msgspec.Struct, frozen=True):
 def tethered(
     kind: type[Value], module: str, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[Value]:
-    """Run a guard, `python -m MODULE ARGUMENTS`: a process that starts a server and stops it after the `with` block.
+    """Run a guard in a `with` block: a process that starts a server, and stops it after the block.
 
-    Yield the guard's report on the server, such as its address, as a value of type `kind`. The guard also stops the
-    server if this process dies. `environment` replaces the guard's environment. Raises `ServiceUnavailable` with the
-    guard's reason if the server does not start.
+    The guard runs `python -m MODULE ARGUMENTS`. The block gets the guard's report on the server, such as its address,
+    as a value of type `kind`. The guard also stops the server if this process dies. `environment` replaces the guard's
+    environment. Raises `ServiceUnavailable` with the guard's reason if the server does not start.
     """
     command = own_python("-m", module, *arguments)
     with subprocess.Popen(
@@ -72,8 +72,8 @@ def tethered(
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
     """Run this process as a guard: start a resource by `begin`, report it, and stop it by `end` when stdin closes.
 
-    Stdin closes when the process that asked for the resource dies. If `begin` fails, report why and call `end` at
-    once.
+    Stdin closes at the latest when the process that needs the resource dies. If `begin` fails, report the reason, and
+    also call `end` when stdin closes.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the process that started this guard
@@ -90,16 +90,16 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Call `take` with each line of standard input, until the parent process dies or closes this pipe."""
+    """Call `take` with each line of standard input, until the parent process dies or closes the pipe."""
     for line in sys.stdin.buffer:
         take(line)
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process at once when its parent dies, whatever it is doing.
+    """Start a thread that ends this process at once when its parent dies, whatever this process is doing.
 
-    The thread watches the parent's process id and not the pipe from the parent, because the pipe also closes in normal
-    operation, when this process must still clean up.
+    The thread watches the parent's process id. It does not watch the pipe from the parent, because the pipe also closes
+    in normal operation, when this process must still clean up.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

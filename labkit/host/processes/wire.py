@@ -37,7 +37,7 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Encode a value as JSON for a field of a message whose receiver decodes that field later, with its own type."""
+    """Return a value as JSON, for a field of a message that the receiver decodes later, with the field's own type."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
@@ -48,13 +48,16 @@ class Lines:
         self._unread = b""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Add the next piece of the stream, and return the lines that are now complete, without their line breaks."""
+        """Add the next piece of the stream, and return the lines that are now complete, without line breaks."""
         *lines, self._unread = (self._unread + piece).split(b"\n")
         return lines
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of `content` to a file descriptor without a buffer, which would be lost if this process were killed."""
+    """Write all of `content` to a file descriptor, without a buffer.
+
+    A buffer's content would be lost if this process were killed.
+    """
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

@@ -30,7 +30,7 @@ class Status(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The ids of the processes of a server that was stopped, and the signal that it received."""
+    """The ids of the processes of a server that labkit stopped, and the signal that it sent to the server."""
 
     pids: list[int]
     signal: int
@@ -39,15 +39,15 @@ class Stopped(NamedTuple):
 class Service(Protocol):
     """A server, such as PostgreSQL, that labkit can start, examine and stop.
 
-    Repeating `up`, `status` or `down` changes nothing.
+    To call `up`, `status` or `down` a second time changes nothing.
     """
 
     @property
     def name(self) -> str:
-        """Return the name that the user types: `postgres` or `kafka`."""
+        """Return the name by which users call the server: `postgres` or `kafka`."""
 
     def up(self) -> Status:
-        """Start the server unless it runs, and wait until it answers. Raises `ServiceUnavailable` if it does not."""
+        """Start the server unless it runs, and wait until it answers; raises `ServiceUnavailable` if it never does."""
 
     def status(self) -> Status:
         """Return whether the server runs, and where, without changing anything."""
@@ -58,7 +58,7 @@ class Service(Protocol):
     def stop(self) -> Stopped:
         """Make labkit's own server shut down cleanly, as for an upgrade, and wait for its end.
 
-        Raises `ServiceUnavailable` if it does not run, is the user's own, or was too slow and was killed.
+        Raises `ServiceUnavailable` if the server does not run, is the user's own, or was too slow and was killed.
         """
 
     def kill(self) -> list[int]:
@@ -69,9 +69,10 @@ class Service(Protocol):
 
 
 def running_pid(status: Status, server: str, action: str) -> int:
-    """Return the process id of labkit's own server, which is about to be stopped or killed (`action`).
+    """Return the process id of labkit's own server, which is about to be stopped or killed.
 
-    Raises `ServiceUnavailable` if the server does not run, or is the user's own; `server` is its name in the message.
+    Raises `ServiceUnavailable` if the server does not run, or is the user's own. The message contains the name `server`
+    and the word `action`, which is stop or kill.
     """
     if status.state != "up" or status.pid is None:
         raise ServiceUnavailable(

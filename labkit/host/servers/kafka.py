@@ -60,7 +60,7 @@ SETTINGS: Mapping[str, str] = dict(
 
 
 class BrokerNote(TypedDict, total=False):
-    """The content of `broker.json` in a broker's folder, by which later processes find the running broker."""
+    """The content of `broker.json` in a broker's folder, from which later processes learn how to reach the broker."""
 
     pid: int | None
     started: float
@@ -81,8 +81,8 @@ class KafkaService:
     ) -> None:
         """Prepare the broker without starting it.
 
-        The default folder is the one that all processes of this user share. A `tethered` broker is killed when this
-        process ends. `settings` are broker settings in addition to `SETTINGS`.
+        The default folder is the one that all processes of this user share. If `tethered`, the broker is killed when
+        this process ends. `settings` are broker settings in addition to `SETTINGS`.
         """
         self.folder = (
             folder
@@ -97,7 +97,7 @@ class KafkaService:
         return self.folder / "broker.log"
 
     def up(self) -> Status:
-        """Start the broker unless it runs, and return its state. Raises `ServiceUnavailable` if it does not start."""
+        """Start the broker unless it runs, and return its state. Raises `ServiceUnavailable` if the start fails."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
@@ -135,8 +135,8 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if it does not run, or if it had to be killed. A tethered broker (see the
-        constructor) is always killed, so stopping it always raises this error.
+        Raises `ServiceUnavailable` if the broker does not run, or if it had to be killed. A tethered broker (see the
+        constructor) is always killed, so this method always raises the error for it.
         """
         pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):
@@ -150,7 +150,7 @@ class KafkaService:
     def kill(self) -> list[int]:
         """Send SIGKILL to the broker, wait until it is gone, and return its process id in a list.
 
-        Raises `ServiceUnavailable` if it does not run.
+        Raises `ServiceUnavailable` if the broker does not run.
         """
         pid = running_pid(self.status(), "Kafka broker", "kill")
         _end(pid, GRACE, gently=False)
@@ -165,7 +165,7 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """Stop the broker's process, by force if it takes too long, and return whether SIGTERM sufficed.
+        """Stop the broker's process, by force if it does not end in time; return whether SIGTERM sufficed.
 
         Afterwards `broker.json` names no process, but keeps the ports for the next start.
         """
@@ -184,7 +184,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Write the broker's address for all processes of this user, unless the broker is in a private folder."""
+        """Write the broker's address to the file that all processes of this user read; not for a private folder."""
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -208,10 +208,10 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return (JVM options, path): the options make the JVM load its class-data archive (AppCDS), or write one.
+        """Return (JVM options, path): with the options the JVM loads its class-data archive (AppCDS), or writes one.
 
-        `path` is the archive that the JVM will write when it stops; empty if it writes none. A tethered broker never
-        writes one, because it is killed.
+        `path` is the archive that the JVM will write when it stops; empty if it will write none. A tethered broker
+        never writes an archive, because it is killed.
         """
         if not fast_start().archive:
             return [], ""
@@ -224,7 +224,7 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """Return a port for clients and one for the controller: the broker's previous ones if these are free."""
+        """Return two ports, for clients and for the controller: the broker's previous ports if they are free."""
         note = self._read_note()
         with ExitStack() as stack:
             return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))
@@ -292,7 +292,7 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """Return a new random cluster id. It never begins with a dash, because Kafka's tool would take it for an option."""
+    """Return a new random cluster id that does not begin with a dash, as Kafka's tool would take that for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
@@ -310,7 +310,10 @@ def _yours(address: str, *, required: bool) -> Status:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether the process that began at `started` still runs; a later process may have the same id."""
+    """Return whether the process that began at `started` still runs.
+
+    The start time is needed because a later process may get the same id.
+    """
     try:
         return is_alive(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
@@ -318,7 +321,7 @@ def _is_alive(pid: int, started: float) -> bool:
 
 
 def _keep_archive(part: Path, *, complete: bool) -> None:
-    """Keep the class-data archive (AppCDS) that a stopped broker wrote, or delete a killed broker's incomplete one."""
+    """Keep the class-data archive (AppCDS) `part` that a stopped broker wrote, or delete it if it is not `complete`."""
     with suppress(OSError):
         if complete:
             keep(Path(str(part).rsplit(".", 2)[0]), part)
@@ -326,7 +329,7 @@ def _keep_archive(part: Path, *, complete: bool) -> None:
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:
-    """Kill a process; if `gently`, send SIGTERM first and wait `grace` seconds. Return whether SIGTERM sufficed."""
+    """Kill a process; if `gently`, first send SIGTERM and wait `grace` seconds. Return whether SIGTERM sufficed."""
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)

@@ -16,7 +16,7 @@ _CLIENT = b"labkit"
 def parse_address(address: str, where: str) -> tuple[str, int]:
     """Return host and port from a text `host:port`.
 
-    Raises `InvalidInput` for any other text; its message names the variable or option with this text (`where`).
+    Raises `InvalidInput` for any other text. The message names the variable or option (`where`) that contains the text.
     """
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
@@ -28,7 +28,10 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a Kafka broker at `host:port` answers in time, and knows at least one broker, such as itself."""
+    """Return whether a Kafka broker at `host:port` answers within `seconds`, and knows at least one broker.
+
+    A broker that is ready knows itself.
+    """
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())

@@ -14,8 +14,9 @@ _POLL = 0.01
 class LineServer:
     """A TCP server on a free loopback port, within a `with` block, that sends every line only once.
 
-    The n-th client (from 0) receives the lines `portions[n]` as soon as `ready()` returns True; later clients
-    receive nothing. Connections stay open until the block ends, because closing them would end the reader's stream.
+    Client number n (from 0) receives the lines `portions[n]` as soon as `ready()` returns True; clients without a
+    portion receive nothing. Connections stay open until the block ends, because to close a connection would end the
+    client's stream.
     """
 
     def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:

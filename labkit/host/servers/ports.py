@@ -27,8 +27,8 @@ _CHANCE = random.SystemRandom()
 def hold(stack: ExitStack, wanted: int = 0) -> int:
     """Return a free port on the loopback interface: `wanted` if it is free, otherwise any.
 
-    Until `stack` is closed, a socket in it occupies the port, so several calls return different ports; close `stack`
-    right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
+    The function opens a socket that occupies the port until `stack` is closed. So several calls return different ports.
+    Close `stack` right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
     """
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
@@ -64,7 +64,10 @@ def lowest_connection_port() -> int:
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports below the kernel's range for outgoing connections, without end; none if it begins too low."""
+    """Yield random ports below the kernel's range for outgoing connections, without end.
+
+    Yield nothing if the range begins too low.
+    """
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

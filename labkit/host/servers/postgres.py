@@ -67,7 +67,7 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` if it does not start."""
+        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` if the start fails."""
         if self._named:
             return self._yours()
         folder = self.folder
@@ -106,7 +106,7 @@ class PostgresService:
     def stop(self) -> Stopped:
         """Shut labkit's own server down cleanly by SIGINT, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if it does not run, or had to be ended by force.
+        Raises `ServiceUnavailable` if the server does not run, or had to be ended by force.
         """
         pid = running_pid(self.status(), "PostgreSQL server", "stop")
         with durable.explained(self.folder), durable.locked(self.folder):
@@ -161,9 +161,10 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket: in the server's folder if its path is short enough for a socket.
+        """Return the folder of the server's socket: one in the server's folder, or a private one with a short path.
 
-        The path of a socket may have only about 100 bytes, so this is otherwise a private folder with a shorter path.
+        The short path is needed if the server's folder has a long path, because the path of a socket may have only
+        about 100 bytes.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
@@ -213,11 +214,11 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that uses the data folder; those that a killed server started may outlive it."""
+        """Return every process that uses the data folder; child processes of a killed server may outlive it."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Create the data folder under another name and rename it, so that it exists completely or not at all."""
+        """Create the data folder under another name and then rename it, so that it is either complete or not there."""
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -262,9 +263,10 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Send these signals one after another until the server is gone, and return the last one sent.
+        """Send these signals one after another until the server is gone; return the last signal that was sent.
 
-        Return None if no server ran. SIGINT shuts it down cleanly; after SIGQUIT it must recover at its next start.
+        Return None if no server ran. SIGINT shuts the server down cleanly. After SIGQUIT the server must recover at its
+        next start.
         """
         sent = None
         for number in signals:
@@ -282,14 +284,14 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Write the server's address ("" if it is down) to the file from which other labkit processes read it."""
+        """Write the server's address ("" if the server is down) to the file that other labkit processes read."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise `ServiceUnavailable` if another user owns the folder, who could read or replace the server's files."""
+    """Raise `ServiceUnavailable` if another user owns the folder and so could read or replace the server's files."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(
             f"{folder} is a link or belongs to another user, who could change its files; have it removed, or set "
@@ -298,7 +300,10 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until `condition` returns True. Raises `ServiceUnavailable` after `seconds`; `what` says what is missing."""
+    """Wait until `condition` returns True. Raises `ServiceUnavailable` after `seconds`.
+
+    `what` is a clause for the message: it says what has not happened.
+    """
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -30,7 +30,7 @@ Connection = psycopg.Connection[Row]
 
 
 class Server(NamedTuple):
-    """What a PostgreSQL server reports about itself: its version, and its limit on prepared transactions."""
+    """A PostgreSQL server's version and its limit on prepared transactions, as the server reports them."""
 
     version: str
     max_prepared: int
@@ -38,9 +38,9 @@ class Server(NamedTuple):
 
 
 def connect(address: str) -> Connection:
-    """Connect to PostgreSQL in autocommit mode: each statement is a transaction unless BEGIN is sent.
+    """Connect to PostgreSQL in autocommit mode: each statement is a transaction of its own, except after BEGIN.
 
-    Raises `ServiceUnavailable` if no server answers, and `InvalidInput` if it refuses the connection or the
+    Raises `ServiceUnavailable` if no server answers, and `InvalidInput` if the server refuses the connection or the
     connection string is malformed. No message contains the password.
     """
     try:
@@ -92,7 +92,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for a malformed connection string; psycopg's own message might quote the password."""
+    """Return the error for a malformed connection string, without psycopg's message, which might have the password."""
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -124,10 +124,11 @@ BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
-    """Send several SQL statements in one message, wait once for all results, and return the rows of each.
+    """Send several SQL statements in one message, wait once for all results, and return the rows of each statement.
 
-    After an error, the remaining statements are not executed. psycopg's pipeline mode is not used: its last message,
-    a Flush after the Sync, makes the server forget its timeouts for idle sessions and transactions.
+    After an error, the server does not execute the remaining statements. This function does not use psycopg's pipeline
+    mode, whose last message (a Flush after the Sync) makes the server forget its timeouts for idle sessions and
+    transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with several statements cannot have
@@ -143,10 +144,10 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
 
 @contextmanager
 def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
-    """Send SQL statements, run the `with` block while the server executes them, and then wait for their results.
+    """Send SQL statements, run the `with` block while the server executes them, and then wait for the results.
 
-    The block may use other connections. If a statement fails, its error is raised after the block; if the block
-    itself raises an exception, only that is raised.
+    The block may use other connections. If a statement fails, its error is raised after the block. If the block raises
+    an exception, only this exception is raised.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol allows several statements in one message, and the server stops at the first that fails.
@@ -165,7 +166,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Run a `with` block in a transaction: COMMIT at its end, which waits for the disk; ROLLBACK after an exception."""
+    """Run a `with` block in a transaction: after an exception ROLLBACK, otherwise COMMIT, which waits for the disk."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -180,7 +181,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 def explained(connection: Connection, place: str) -> Iterator[None]:
     """Turn psycopg's error in the `with` block into labkit's error with a remedy; `place` is the server's address.
 
-    An error that only a mistake in labkit's SQL can cause is raised unchanged.
+    If only a mistake in labkit's SQL can cause the error, it is raised unchanged.
     """
     try:
         yield
@@ -221,9 +222,9 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return the end of an error message about a lock: which transactions may hold it, and what to do.
+    """Return the end of an error message about a lock: which transactions may hold the lock, and what to do.
 
-    Prepared transactions count first, because they never end by themselves.
+    If there are prepared transactions, only they are named, because they never end by themselves.
     """
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")

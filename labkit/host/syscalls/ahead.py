@@ -31,10 +31,10 @@ _SOCKETS = ("connect", "listen")
 
 
 class Ahead:
-    """A command that is started in advance, so that a later call of `watch` need not wait until it is ready."""
+    """A command that is started in advance, so that a later call of `watch` need not wait for the command's start."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
-        """Start the command in its own session, with its output appended to the file `output`, and return at once.
+        """Start the command in its own Unix session, and return at once; the file `output` gets its output.
 
         Raises `ServiceUnavailable` if this machine cannot watch system calls, and `InvalidInput` for a command or
         folder that cannot be used.
@@ -50,12 +50,12 @@ class Ahead:
 
     @property
     def is_alive(self) -> bool:
-        """Whether `watch` may be called: not after `close`, nor after a `watch` that ended with the command's death."""
+        """Whether `watch` may be called. After `close`, or after a `watch` that killed the command, it may not."""
         return self._thread.is_alive()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command has already ended, although it should wait until `watch` is called."""
+        """Whether the command has already ended, although it should have waited for the call of `watch`."""
         return bool(select.select([self._guard.channel], [], [], 0)[0])
 
     def watch(
@@ -71,9 +71,10 @@ class Ahead:
     ) -> WatchedRun:
         """Call `decide` before each further system call of the command, as the function `watch` of `watching` does.
 
-        As soon as every call is intercepted, this method calls `begin`, which tells the waiting command to continue.
-        When `is_done` returns True, this method returns: the command stays alive, its calls no longer wait, and `watch`
-        may be called again. If the method ends for another reason, such as the answer KILL, it kills the command.
+        As soon as every call is intercepted, this method calls `begin`, which must tell the waiting command to
+        continue. When `is_done` returns True, this method returns. The command then stays alive, its calls no longer
+        wait, and `watch` may be called again. If the method ends for another reason, such as the answer KILL, it kills
+        the command. The other arguments are those of the function.
         """
         goes_on = False
         try:

@@ -73,7 +73,7 @@ class Call:
 
 
 class Answer(Enum):
-    """The answer of the code that watches a command: let an intercepted call happen, or kill the whole command."""
+    """The answer to an intercepted call: let the call happen, or kill the whole command."""
 
     GO_ON = "go on"
     KILL = "kill"
@@ -110,7 +110,7 @@ class WatchedRun:
 class Watcher(Protocol):
     """The type of functions like `labkit.host.syscalls.watching.watch`, which run a command and decide on its calls.
 
-    Such a function may also use a command that was started ahead of time.
+    Such a function may also use a command that was started in advance.
     """
 
     def __call__(
@@ -125,7 +125,7 @@ class Watcher(Protocol):
         kinds: frozenset[CallKind] = ...,
         contents: bool = ...,
     ) -> WatchedRun:
-        """Run the command, and call `decide` before each of its system calls of these kinds."""
+        """Run the command, and call `decide` before each of its system calls whose kind is in `kinds`."""
 
 
 Arguments = tuple[int, ...]
@@ -135,7 +135,7 @@ HERE = -100
 
 
 class CallEffect(NamedTuple):
-    """The effect that an intercepted system call would have, such as the bytes that it would write, and the file."""
+    """The effect that an intercepted system call would have: the kind, the file, and for example the bytes to write."""
 
     kind: CallKind
     path: str = ""

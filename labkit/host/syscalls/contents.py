@@ -28,7 +28,7 @@ MESSAGE = struct.Struct("<QI4xQQQQI4x")  # struct user_msghdr
 
 
 class Source(NamedTuple):
-    """The file from which a system call such as `sendfile` copies bytes, and the position there."""
+    """The file from which a system call such as `sendfile` copies bytes, and the position in the file."""
 
     descriptor: int
     pointer: int = 0
@@ -41,7 +41,10 @@ class Contents:
     """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin for a new command. Its writes to `output` do not count; with `wanted`, others include their bytes."""
+        """Begin for a new command. Its writes to the file `output` do not count.
+
+        With `wanted`, the effects of all other writes include the written bytes.
+        """
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -90,7 +93,8 @@ class Contents:
     ) -> Interpretation:
         """Return the effect of an intercepted `sendfile` or similar call, which copies at most `most` bytes.
 
-        Raises `WillFail` if the target appends, because the kernel then refuses the call.
+        `descriptor` is the target, and `offset` the position there (None: the descriptor's own). Raises `WillFail` if
+        the target appends, because the kernel then refuses the call.
         """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
@@ -176,7 +180,10 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """Return the first `_HEAD` bytes of a message to a server, from which its type can be recognized."""
+    """Return the first `_HEAD` bytes of a message to a server; they suffice to recognise the message's type.
+
+    `pieces` are the parts of the message in memory, as (address, size) pairs.
+    """
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -192,7 +199,7 @@ def _shares_blocks(path: str) -> bool:
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return `size` bytes from position `start` of a file; None if it is no regular file, or they cannot be read."""
+    """Return `size` bytes from position `start` of a file; None for other objects, or if they cannot be read."""
     if not origin.is_file:
         return None
     try:

@@ -54,7 +54,7 @@ _SENDS = ("write", "writev", "sendto", "sendmsg")
 
 
 def fits(fault: Fault, call: Call) -> bool:
-    """Return whether a fault can be injected into a system call; a short write, for example, only into a write."""
+    """Return whether a fault can be injected into a system call; only a write, for example, can be a short write."""
     match fault:
         case Fault.LOST_ANSWER:
             return call.kind is CallKind.SEND
@@ -69,9 +69,9 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into an intercepted system call, and return the evidence that the fault happened.
+    """Inject a fault, such as EIO, into an intercepted system call, and return the evidence of the fault.
 
-    If the fault cannot be injected, the call happens as usual, and the result says why.
+    If the fault cannot be injected, the call happens as usual, and the result says why the fault did not happen.
     """
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
@@ -89,7 +89,7 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
 
 
 def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Kill the process whose system call is intercepted, so that the call never happens, and return the evidence."""
+    """Kill the process that makes the intercepted call, so that the call never happens; return the evidence."""
     fault = Fault.ONE_PROCESS
     os.kill(call.process, signal.SIGKILL)
     if _is_gone(listener, held, _DEATH_SECONDS):
@@ -98,9 +98,9 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to the command's process group, then let the intercepted call happen unless its process has died.
+    """Send SIGTERM to the command's process group `group`, and return the evidence of the signal.
 
-    Return the evidence that the signal was sent.
+    The intercepted call then happens, unless the signal ends its process.
     """
     try:
         os.killpg(group, signal.SIGTERM)
@@ -113,7 +113,7 @@ def terminate(listener: Listener, held: Notification, call: Call, group: int) ->
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
-    """Wait up to `seconds` for the death of the process whose call is intercepted; return whether it died."""
+    """Wait up to `seconds` for the death of the process that makes the intercepted call; return whether it died."""
     end = time.monotonic() + seconds
     while listener.alive(held):
         if time.monotonic() > end:
@@ -135,8 +135,8 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
     """Send the message of an intercepted system call, and cut the connection when the server's answer arrives.
 
-    So the process never reads the answer. Return the number of bytes sent, and a text: empty if the answer was lost as
-    intended, otherwise the reason why not.
+    As a result, the process never reads the answer. Return the number of bytes sent, and a text: empty if the answer
+    was lost as intended, otherwise the reason why it was not lost.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
@@ -169,7 +169,7 @@ def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
 
 
 def _drain(connection: socket.socket) -> int:
-    """Read and discard the bytes that have arrived, and return their number."""
+    """Read and discard the bytes that have arrived on a connection, and return their number."""
     count = 0
     while _is_ready(connection, select.POLLIN, _QUIET):
         try:
@@ -186,7 +186,7 @@ def _drain(connection: socket.socket) -> int:
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
     """Yield a copy, in this process, of the descriptor to which an intercepted system call writes.
 
-    Raises `OSError` if the kernel refuses the copy, or if it would belong to another file.
+    Raises `OSError` if the kernel refuses the copy, or if the copy belongs to another file.
     """
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)

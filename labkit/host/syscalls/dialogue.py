@@ -22,7 +22,10 @@ class Kill(Message, frozen=True, tag="kill"):
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The command is about to start; this message carries the file descriptor that will report its system calls."""
+    """The guard reports that the command is about to start.
+
+    With this message comes the file descriptor that will report the command's system calls.
+    """
 
     root: int
 
@@ -44,7 +47,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard's last message: all processes of the command are dead, except those in `left`, which survived."""
+    """The guard's last message: all processes of the command are dead, except those whose ids are in `left`."""
 
     killed: list[int]
     left: list[int]

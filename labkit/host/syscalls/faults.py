@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Fault(StrEnum):
-    """A fault that labkit injects into one system call, by the name that a user types."""
+    """A fault that labkit can inject into a system call. The value is the name that a user types."""
 
     EIO = "eio"
     """The call is not carried out and returns EIO, as on a broken disk."""
@@ -38,7 +38,7 @@ class TimedFault(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """The evidence that a fault was injected: the system call that suffered it, and the value that it returned."""
+    """The evidence that a fault was injected: the system call that suffered the fault, and what the call returned."""
 
     fault: Fault
     call: int

@@ -34,7 +34,10 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF. It skips the next `holds` instructions if its condition is true, else `fails`."""
+    """One instruction of classic BPF.
+
+    If the instruction's condition is true, it skips the next `holds` instructions, otherwise the next `fails`.
+    """
 
     code: int
     holds: int
@@ -60,7 +63,7 @@ class Notification(NamedTuple):
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
     """Return a seccomp filter that applies `action` to the calls in `questions` and to every 32-bit call.
 
-    The filter allows all other calls.
+    The filter lets all other calls happen.
     """
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -78,7 +81,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the instructions for one call: apply `action` if its conditions are true, else go to the next call."""
+    """Yield the instructions for one call: apply `action` if its conditions are true, otherwise go to the next call."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -94,7 +97,8 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
     """Install a seccomp filter on this thread; return the descriptor on which the kernel reports intercepted calls.
 
-    Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
+    Without `listen`, the kernel reports no calls, and the result is 0. Raises `OSError` if the kernel or the container
+    refuses the filter.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -116,7 +120,7 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
 
 
 def offered(machine: Architecture) -> int:
-    """Return 0 if the kernel can intercept system calls (SECCOMP_RET_USER_NOTIF), otherwise its errno."""
+    """Return 0 if the kernel can intercept system calls (SECCOMP_RET_USER_NOTIF), otherwise an errno."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
     number = machine.numbers["seccomp"]
@@ -125,7 +129,7 @@ def offered(machine: Architecture) -> int:
 
 
 class Listener:
-    """Receives the system calls that a seccomp filter intercepts, and lets each happen or return a chosen value."""
+    """Receives the system calls that a seccomp filter intercepts. It lets a call happen, or makes it return a value."""
 
     def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
@@ -135,9 +139,9 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next system call that the kernel has intercepted; None if its thread died.
+        """Return the next system call that the kernel has intercepted; None if the thread of the call has died.
 
-        This method blocks until there is one, so the caller polls the descriptor first.
+        This method waits for the next call, so callers that must not wait poll the descriptor first.
         """
         buffer = bytearray(_NOTIFICATION.size)
         if not self._ask(_RECEIVE, buffer):
@@ -148,7 +152,10 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the call. If not, bytes just read may be of another thread's memory."""
+        """Return whether the kernel still holds the call.
+
+        If not, the thread may be gone, and bytes that were just read may come from another thread's memory.
+        """
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
@@ -156,7 +163,7 @@ class Listener:
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make an intercepted call return this value (negative: an errno) without happening.
+        """Make an intercepted call return the value `returned` (if negative, an errno) without happening.
 
         Return False if a signal interrupted the call.
         """

@@ -33,20 +33,26 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """Starts one command and kills all its processes in the end, even if the process that asked for it dies."""
+    """Starts one command, and kills all processes of the command in the end, even if the watcher dies.
+
+    The watcher is the process that asked for the command.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._root = 0
 
     def begin(self, launch: Launch) -> None:
-        """Fork a process that sends the watcher the descriptor for its system calls, and then executes the command."""
+        """Fork a process that becomes the command.
+
+        Before that, the new process sends the watcher the descriptor that reports the command's system calls.
+        """
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait until the command ends or the watcher asks for its end; kill the remaining processes and report."""
+        """Wait until the command ends or the watcher asks for the end; kill the remaining processes, and report."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -75,7 +81,8 @@ class Guard:
     def _living(self) -> list[int]:
         """Return the ids of the command's processes that still run.
 
-        When a process dies, its children get a new parent, and are missing for a moment, so this looks again.
+        When a process dies, its children get a new parent and cannot be found for a moment, so the function looks until
+        it finds a process or the guard has no children left.
         """
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
@@ -94,8 +101,8 @@ class Guard:
 def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command.
 
-    A second thread installs the seccomp filter and later executes the command. The present thread has no filter,
-    because it must send the filter's descriptor to the watcher by `sendmsg`, which the filter would intercept.
+    A second thread installs the seccomp filter and later executes the command. The first thread has no filter, because
+    it must send the filter's descriptor to the watcher by `sendmsg`, a call that the filter would intercept.
     """
     try:
         os.setsid()
@@ -115,7 +122,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
 
 
 class CommandStart:
-    """The steps between the fork and the start of the command: install the filter, send its descriptor, exec."""
+    """The steps between the fork and the start of the command: install the filter, send its descriptor, execute."""
 
     def __init__(self, launch: Launch, channel: socket.socket) -> None:
         self._launch = launch
@@ -125,7 +132,7 @@ class CommandStart:
         self._installed, self._sent = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Start the command's program. Return only if that fails, after reporting the reason to the watcher."""
+        """Start the command's program. If that fails, report the reason to the watcher and return."""
         thread = threading.Thread(target=self._execute)
         thread.start()
         self._installed.wait()
@@ -158,7 +165,7 @@ class CommandStart:
 
 
 def main() -> None:
-    """Run this process as the guard of one command; `labkit.host.syscalls.watching` starts it."""
+    """Run this process as the guard of one command. `labkit.host.syscalls.watching` starts this process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the watcher
     channel = socket.socket(fileno=os.dup(0))

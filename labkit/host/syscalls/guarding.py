@@ -21,7 +21,7 @@ GUARD_SECONDS = 40.0
 
 
 class GuardLate(ServiceUnavailable):
-    """Raised when the guard process, which starts a watched command, did not start it in time on a busy machine."""
+    """Raised if the guard, the process that starts a watched command, was too slow because the machine is busy."""
 
 
 class Guarded:
@@ -34,7 +34,7 @@ class Guarded:
         self.lines = wire.Lines()
 
     def receive(self) -> list[GuardMessage] | None:
-        """Wait for messages of the guard and return them; None if it has closed the socket."""
+        """Wait for messages of the guard, and return them; None if the guard has closed the socket."""
         piece = self.channel.recv(65536)
         if not piece:
             return None
@@ -50,7 +50,8 @@ def _decoded(line: bytes) -> GuardMessage:
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
     """Start a command under a guard, a process that kills the command's processes at the end of the `with` block.
 
-    `output` is the file for the guard's own output. Raises an error of labkit if the command does not start.
+    `launch` describes the command, and `output` is the file for the guard's own output. Raises an error of labkit if
+    the command does not start.
     """
     parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
@@ -82,7 +83,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Wait until the guard has started the command. If it could not, raise an error with the guard's reason."""
+    """Wait until the guard has started the command. If the start fails, raise an error with the guard's reason."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)

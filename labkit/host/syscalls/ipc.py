@@ -16,17 +16,20 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def attach(identifier: int, flags: int) -> Interpretation:
-    """Return the effect of `shmat`, which attaches SysV shared memory; None if it is read-only or IPC_PRIVATE."""
+    """Return the effect of `shmat`, which attaches SysV shared memory; None if it is read-only or has no key."""
     return None if flags & _READ_ONLY else used("shm", identifier)
 
 
 def control(identifier: int, command: int) -> Interpretation:
-    """Return the effect of `semctl`, which controls SysV semaphores; None unless it sets their values."""
+    """Return the effect of `semctl`, which controls SysV semaphores; None unless the call sets their values."""
     return used("sem", identifier) if command & ~_IPC_64 in _SETS else None
 
 
 def used(kind: str, identifier: int) -> Interpretation:
-    """Return the effect of using a SysV object, such as a semaphore; None if no later process can find the object."""
+    """Return the effect of using a SysV object, such as a semaphore; None if no later process can find the object.
+
+    `kind` is shm, sem or msg.
+    """
     return None if _is_private(kind, identifier) else Unseen(_NAMES[kind])
 
 

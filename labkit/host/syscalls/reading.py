@@ -21,7 +21,7 @@ _INTEGER = (1 << 32) - 1
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
-    """Return the effect that an intercepted system call would have, or None if it would have none.
+    """Return the effect that an intercepted system call would have; None if the call would have no effect.
 
     Raises `Unreadable` if the thread's memory cannot be read, and `WillFail` if the call cannot succeed.
     """

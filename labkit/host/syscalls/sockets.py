@@ -30,7 +30,7 @@ class Address(NamedTuple):
 
     @property
     def is_name_service(self) -> bool:
-        """Return whether this is the address of a DNS server; requests to one have no lasting effect."""
+        """Return whether this is the address of a DNS server. A request to a DNS server has no lasting effect."""
         return self.family == "inet" and self.port == _NAME_SERVICE
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Address(NamedTuple):
 
 
 def address(tracee: Tracee, raw: bytes) -> Address | None:
-    """Return the address in the bytes of a `struct sockaddr`; None for a family that is neither IP nor Unix."""
+    """Return the address in the bytes of a `struct sockaddr`; None if the family is neither IP nor Unix."""
     if len(raw) < _FAMILY.size:
         return None
     family = _FAMILY.unpack_from(raw)[0]
@@ -65,7 +65,7 @@ def _unix(tracee: Tracee, raw: bytes) -> Address | None:
 
 
 class Peers:
-    """Remembers which sockets of the watched command are connected to a server outside of it, and to which one."""
+    """Remembers which sockets of the watched command are connected to an external server, and to which server."""
 
     def __init__(self) -> None:
         self._own: set[int] = set()
@@ -73,7 +73,7 @@ class Peers:
         self._servers: dict[int, Address] = {}
 
     def listens(self, tracee: Tracee, inode: int) -> None:
-        """Record that a process of the command listens on this socket, so that connections to it are internal."""
+        """Record that a process of the command listens on this socket. Connections to it then count as internal."""
         self._own.add(inode)
         for name in _unix_names(tracee.thread, inode):
             raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
@@ -81,13 +81,13 @@ class Peers:
                 self._own_names.add(str(own))
 
     def connects(self, tracee: Tracee, inode: int, peer: Address | None) -> None:
-        """Record that a process of the command connects this socket to an address."""
+        """Record that a process of the command connects the socket `inode` to the address `peer`."""
         self._servers.pop(inode, None)
         if peer is not None and not self._is_own(tracee, peer):
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the address of the external server to which a socket is connected; None if there is none."""
+        """Return the address of the external server to which a socket is connected; None if it is connected to none."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:

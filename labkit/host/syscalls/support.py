@@ -35,13 +35,13 @@ def supported() -> str:
 
 
 def kernel_of(release: str) -> tuple[int, int]:
-    """Return the first two numbers of a Linux release, such as (6, 8) for `6.8.0-45`; (0, 0) if it has none."""
+    """Return the first two numbers of a Linux release, such as (6, 8) for `6.8.0-45`; (0, 0) if there are none."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def refusal(number: int) -> str:
-    """Return a sentence for the user: why the kernel refused a seccomp filter with the errno `number`; "" for 0."""
+    """Return a sentence on why the kernel refused a seccomp filter with the errno `number`; "" if `number` is 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:

@@ -24,7 +24,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a system call's argument. The kernel intercepts the call only if it is true."""
+    """A condition on the low 32 bits of a system call's argument. The kernel intercepts a call only if it is true."""
 
     argument: int
     relation: str
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call that the kernel has to intercept if its arguments fulfil the `conditions`."""
+    """A system call that the kernel has to intercept if the call's arguments fulfil all `conditions`."""
 
     name: str
     kinds: frozenset[CallKind]
@@ -149,8 +149,8 @@ def architecture() -> Architecture | None:
 def questions(kinds: Iterable[str], numbers: dict[str, int]) -> list[Question]:
     """Return the system calls that the kernel must intercept, so that labkit sees all effects of these kinds.
 
-    `numbers` maps the names of this architecture's calls to their numbers; calls of others are left out. Calls whose
-    effects labkit cannot follow are always included, so that they can be counted.
+    `numbers` maps the names of this processor architecture's calls to their numbers; calls that the architecture does
+    not have are left out. Calls whose effects labkit cannot follow are always included, because labkit counts them.
     """
     wanted = {*kinds, CallKind.EXIT}
     return [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]

@@ -33,7 +33,7 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """Raised if a process forbids reading its memory (not dumpable), so that the effect of its call is unknown."""
+    """Raised if a process forbids others to read its memory (not dumpable), so that its call's effect is unknown."""
 
 
 class WillFail(Exception):
@@ -52,7 +52,7 @@ class Opened(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is a regular file with a name; a nameless file is lost when its process ends."""
+        """Return whether this is a regular file with a name. A file without a name is lost when its process ends."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property
@@ -61,7 +61,7 @@ class Opened(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """The position at which a descriptor reads or writes next, and whether it has O_APPEND and O_DSYNC."""
+    """The position at which a descriptor reads or writes next, and whether its flags include O_APPEND and O_DSYNC."""
 
     position: int
     appends: bool
@@ -69,7 +69,7 @@ class Cursor(NamedTuple):
 
 
 class Tracee:
-    """A thread whose system call is intercepted; the methods read the thread's memory and its open files."""
+    """A thread whose system call is intercepted. The methods read the thread's memory, and what it has open."""
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -103,14 +103,17 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return exactly `size` bytes of the thread's memory. Raises the errors of `memory`; `WillFail` for fewer."""
+        """Return exactly `size` bytes of the thread's memory.
+
+        Raises `WillFail` if there are fewer bytes, and the errors of `memory`.
+        """
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
         return raw
 
     def number(self, address: int) -> int:
-        """Return the 64-bit number at this address. Raises the errors of `exactly`."""
+        """Return the 64-bit number at this address of the thread's memory. Raises the errors of `exactly`."""
         return int.from_bytes(self.exactly(address, 8), "little")
 
     def text(self, address: int) -> str:
@@ -131,13 +134,19 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return (address, size) of each buffer in an array of `struct iovec`. Raises the errors of `memory`."""
+        """Return an (address, size) pair for each buffer in an array of `struct iovec`. Raises the errors of `memory`.
+
+        `address` is the array's address, and `count` the number of its items.
+        """
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
-        """Return the joined bytes of buffers, given as (address, size); None unless all of them can be read."""
+        """Return the joined bytes of several buffers, or None if a buffer cannot be read completely.
+
+        `pieces` has an (address, size) pair for each buffer.
+        """
         try:
             content = b"".join(self.memory(*piece) for piece in pieces)
         except WillFail:
@@ -172,14 +181,14 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return the path at `address` of the thread's memory, made absolute. Raises the errors of `text`.
+        """Return the path at `address` of the thread's memory, as an absolute path. Raises the errors of `text`.
 
-        If it is relative, it refers to the folder that the thread has open as descriptor `folder`.
+        A relative path refers to the folder that the thread has open as descriptor `folder`.
         """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
-        """Return the absolute path for `name`, which may be relative to the folder with the descriptor `folder`.
+        """Return the absolute path for `name`. A relative `name` refers to the folder open as descriptor `folder`.
 
         Symbolic links are resolved, except in the last component.
         """
@@ -193,7 +202,10 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace a path such as `/proc/self`, which differs in every process, by that of the traced process."""
+        """Return the path with `/proc/self`, which means another folder in each process, replaced by the thread's own.
+
+        The same holds for similar paths, such as `/dev/fd`.
+        """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

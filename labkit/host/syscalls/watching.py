@@ -55,13 +55,14 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command, and call `decide` before each of its system calls of these kinds; the kernel holds the call.
+    """Run a command, and call `decide` before each of its system calls of these `kinds`; the kernel holds the call.
 
-    The command runs in `folder`, in its own session, with exactly this environment and without input. Its output is
-    appended to the file `output`; writing it does not count as a call. `tick` is called about every 50 ms. If `decide`
-    or `tick` answers KILL, everything that the command ever started is killed, and the held call never happens. If
-    `decide` answers with a `Fault`, the call suffers it; `WatchedRun.faults` has the evidence. With `contents`, calls
-    that write include their bytes. `linger` is how many seconds processes may outlive the command.
+    The command runs in `folder`, in its own Unix session, with exactly this environment and without input. Its output
+    is appended to the file `output`; writing the output does not count as a call. `tick` is called about every 50 ms.
+    If `decide` or `tick` answers KILL, everything that the command ever started is killed, and the held call never
+    happens. If `decide` answers with a `Fault`, the call suffers this fault, and `WatchedRun.faults` has the evidence.
+    With `contents`, calls that write include their bytes. `linger` is how many seconds other processes may outlive the
+    command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,
@@ -106,8 +107,8 @@ class Watch:
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
         """Decide on the command's system calls until all its processes have ended; return how the command ended.
 
-        `linger` is how many seconds processes may outlive the command. If `is_done` returns True, stop watching and
-        leave the command alive.
+        `linger` is how many seconds other processes may outlive the command. If `is_done` returns True, stop watching
+        and leave the command alive.
         """
         try:
             held = self._serve(linger, is_done)
@@ -134,9 +135,10 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on calls until no process is left or `is_done` returns True.
+        """Decide on the command's calls until no process of the command is left or `is_done` returns True.
 
-        Return the call for which `decide` answered KILL, otherwise None.
+        Return the call for which `decide` answered KILL, otherwise None. `linger` is how many seconds other processes
+        may outlive the command.
         """
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
@@ -163,7 +165,10 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen if its time is over; kill the command if its grace period after SIGTERM is over."""
+        """Let a delayed call happen, or kill a command that got SIGTERM, if the time for this has come.
+
+        `now` is the time of the monotonic clock.
+        """
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -174,7 +179,10 @@ class Watch:
             self._kill()
 
     def _answer(self) -> Call | None:
-        """Receive one intercepted call and answer it. If `decide` says KILL, return it unanswered; otherwise None."""
+        """Receive one intercepted call and answer it.
+
+        If `decide` says KILL, return the call without an answer; otherwise return None.
+        """
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -206,9 +214,9 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the intercepted call if its effect is of a watched kind, else None.
+        """Return the intercepted call if its effect is of a watched kind, otherwise None.
 
-        Count the actions whose effects labkit cannot follow.
+        Also count the actions whose effects labkit cannot follow.
         """
         tracee = Tracee(notification.thread)
         try:
@@ -286,7 +294,7 @@ class Watch:
 
 
 def _created(pid: int) -> float:
-    """Return the time at which a process started, by the kernel's process clock; 0 if it is gone."""
+    """Return the time at which a process started, by the kernel's process clock; 0 if the process is gone."""
     # A second thread becomes the command (execve) and takes over the process's id, so for a moment the kernel knows
     # neither.
     for _ in range(10):
@@ -297,7 +305,10 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether a process lives and started at `began` or later; an older one cannot belong to the command."""
+    """Return whether a process lives and started at `began`, the start of the command, or later.
+
+    An older process with this id cannot belong to the command.
+    """
     with contextlib.suppress(psutil.Error):
         return is_alive(pid) and psutil.Process(pid).create_time() >= began
     return False
