@@ -32,6 +32,14 @@ KINDS = {
 }
 """The words by which a run's title says how files differ, each with the words for the page."""
 
+AXES = {
+    "lost": "rows lost",
+    "duplicate": "rows duplicated",
+    "unexpected": "unexpected rows",
+    "stuck": "the pipeline stuck",
+}
+"""What went wrong in a test, each with the words for a sentence."""
+
 
 def short(*, power_cut: bool) -> str:
     """Return a Markdown table with a row for each recorded verdict with, or else without, losses of power."""
@@ -150,13 +158,39 @@ def disk(record: Verdict) -> str:
 
 
 def outcome(record: Verdict, *, power_cut: bool = False) -> str:
-    """Return the verdict, the harm of the worst run, and how many crash points were tried, as two sentences."""
-    verdict = f"The verdict is *{claim(record).replace('none', 'no guarantee', 1)}*: {harm(record)}"
-    tried = ". We tried" if record.because else ", but we tried only"
-    kinds = ": one without a crash, the others with a kill or a power cut"
-    runs = f"in {record.runs} runs{kinds if power_cut else ', one of them without a crash'}"
+    """Return the verdict and the harm of the worst run, and then how many runs and crash points were tried."""
+    verdict = f"The verdict is {spoken(record)}: {harm(record)}"
+    made = ". We made" if record.because else ", but we made only"
     unknown = f"; {record.unknown} of these runs gave no result" if record.unknown else ""
-    return f"{verdict}{tried} {record.tried} of {record.found} possible crash points {runs}{unknown}."
+    return f"{verdict}{made} {tried(record, power_cut=power_cut)}{unknown}."
+
+
+def spoken(record: Verdict) -> str:
+    """Return the verdict for a sentence, as `*no better than at-least-once* (rows duplicated)`."""
+    name, bracket, _ = claim(record).partition(" (")
+    name = re.sub(r"^none$", "no guarantee", name.replace("at best", "no better than"))
+    name = name.replace("of its rows: unknown", "whether rows were lost is unknown")
+    return f"*{name}*" + (f" ({', '.join(AXES[axis] for axis in record.violated)})" if bracket else "")
+
+
+def tried(record: Verdict, *, power_cut: bool) -> str:
+    """Return how many runs a test made, with how many crashes and at how many of the possible crash points."""
+    crashes = record.runs - 1
+    kind = "a kill or a power cut" if power_cut else "a kill" if crashes == record.tried else "kills"
+    points = f"{numeral(record.tried)} of {record.found} possible crash points"
+    if record.tried == record.found:
+        where = f"at all {record.found} possible crash points"
+    elif crashes > record.tried == 1:
+        where = f"all at the same {points}"
+    else:
+        where = f"at {points}"
+    return f"{numeral(record.runs)} runs: one without a crash, and {numeral(crashes)} with {kind}, {where}"
+
+
+def numeral(number: int) -> str:
+    """Return a number from one to nine as a word, and any other number in digits."""
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[number - 1] if 1 <= number <= len(words) else str(number)
 
 
 def harm(record: Verdict) -> str:
@@ -165,7 +199,8 @@ def harm(record: Verdict) -> str:
         return "no crash did harm"
     _, _, rows = record.because.partition(", because ")
     _, _, stuck = record.because.partition(": after the crash ")
-    text = html.escape((rows or stuck).replace("row(s)", "rows").replace(", as {", ", for example {"), quote=False)
+    because = (rows or stuck).replace("row(s)", "rows").replace(", as {", ", for example {").replace("came out", "appeared")
+    text = html.escape(because, quote=False)
     worst = "in the worst run, " if record.runs > 2 else ""  # the first of two runs is the one without a crash
     return f"{worst}after a {'power cut' if lost_power(record) else 'kill'}, {text}"
 
