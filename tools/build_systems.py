@@ -199,8 +199,8 @@ def harm(record: Verdict) -> str:
         return "no crash did harm"
     _, _, rows = record.because.partition(", because ")
     _, _, stuck = record.because.partition(": after the crash ")
-    because = (rows or stuck).replace("row(s)", "rows").replace(", as {", ", for example {").replace("came out", "appeared")
-    text = html.escape(because, quote=False)
+    because = (rows or stuck).replace("row(s)", "rows").replace("came out", "appeared")
+    text = html.escape(because.replace(", as {", ", for example {"), quote=False)
     worst = "in the worst run, " if record.runs > 2 else ""  # the first of two runs is the one without a crash
     return f"{worst}after a {'power cut' if lost_power(record) else 'kill'}, {text}"
 
