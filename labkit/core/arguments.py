@@ -36,8 +36,8 @@ SPOKEN = {
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
     """Return a decorator that checks a function's arguments against its type annotations at every call.
 
-    The decorated function raises `InvalidInput` for an argument of the wrong type; annotations written as strings are
-    not checked. `example` is a correct call to show in the error message, such as `lab.show("pipeline.jump_back")`.
+    For an argument of the wrong type, the decorated function raises `InvalidInput`. Annotations written as strings are
+    not checked. The error message shows `example`, a correct call such as `lab.show("pipeline.jump_back")`.
     """
     place = f"{example.partition('(')[0]}()"
 
@@ -79,7 +79,7 @@ def _each(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterabl
 
 
 def fits(value: object, annotation: object) -> bool:
-    """Return whether a value has the annotated type. An annotation that cannot be checked accepts every value."""
+    """Return whether a value has the annotated type; True for an annotation that cannot be checked."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in inside)
@@ -95,7 +95,10 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether the items of a list, or the keys and values of a dict, have the types in `inside`."""
+    """Return whether the items of a list, or the keys and values of a dict, have the types in `inside`.
+
+    For a list, `inside` has one type; for a dict, it has the type of the keys and the type of the values.
+    """
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -106,7 +109,10 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types as words for an error message, such as `a number or a path,`; if many, only `it`."""
+    """Return the accepted types as words for an error message, such as `a number or a path,`.
+
+    If the types are too many to list, the result is only `it`.
+    """
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -124,7 +130,10 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return the `repr` of a value, cut to 40 characters, or the name of its class if it has no `repr` of its own."""
+    """Return the `repr` of a value, cut to 40 characters.
+
+    If the value's class defines no `repr`, the result is the name of the class.
+    """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     text = repr(value)

@@ -37,7 +37,7 @@ class MissingExtra(ServiceUnavailable):
 
 
 class NeedsInstallation(ServiceUnavailable):
-    """Raised if labkit, running in a browser's Python, lacks a feature; the message says how to install labkit."""
+    """Raised if labkit runs in a browser's Python and lacks a feature there; the message says how to install labkit."""
 
 
 class JobFailed(LabError):
@@ -59,6 +59,6 @@ class MissingSolution(LabError):
 
 
 class GradingError(LabError):
-    """Raised if grading itself failed, for example on a full disk. It says nothing about a learner's answer."""
+    """Raised if grading itself failed, for example on a full disk. This says nothing about a learner's answer."""
 
     exit_code = 70

@@ -27,7 +27,7 @@ NOWHERE = (0, -1, -1, False)
 
 @contextmanager
 def refusing_large_numbers() -> Iterator[None]:
-    """In a `with` block, turn the errors that Python raises for numbers beyond 64 bits into `InvalidInput`."""
+    """In a `with` block, turn Python's errors about numbers beyond 64 bits into `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
@@ -38,9 +38,9 @@ def refusing_large_numbers() -> Iterator[None]:
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error for an expected record whose offset is not greater than that of the record before it.
+    """Return the error for an expected record whose offset is not greater than the previous record's offset.
 
-    `number` is the record's position, counted from 1; `before` is the offset of the record before it.
+    `number` is the position of the wrong record, counted from 1, and `before` is the previous record's offset.
     """
     return InvalidInput(
         f"Expected record {number}: its offset {offset} is not above the previous one, {before}; sort the records by "
@@ -77,7 +77,7 @@ class ExpectedRecords:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Index the records by offset: in an array, or in a dict if the range of offsets has large gaps."""
+        """Index the records by offset, in an array, or in a dict if the offsets are too far apart for an array."""
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0
@@ -93,12 +93,12 @@ class ExpectedRecords:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def place(self, offset: int) -> int:
-        """Return the index of the record with this offset; -1 if there is none."""
+        """Return the index of the record with this offset, or -1 if there is no such record."""
         position = offset - self.first
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, its key's number, its planned batch's number, and whether readers saw it."""
+        """Return a record's value, its key's number, its planned batch's number, and whether readers saw the record."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

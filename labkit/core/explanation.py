@@ -49,7 +49,7 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show readers the same rows and, if not, which event rules that out.
+    """Whether a run without failures could show readers the same rows. If not, an event proves this.
 
     An event is a row that became visible, or a reading of the whole store.
     """
@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return a sentence, without full stop: a run without failures could show the same rows, or why not."""
+        """Return a sentence without full stop: whether a run without failures could show the same rows, and why not."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -95,7 +95,7 @@ class Explanation:
     def adds(self) -> bool:
         """Return whether the explanation says more than the verdict.
 
-        It does if no run without failures could show these rows, or if it lists the random values that readers saw.
+        This is the case if no run without failures could show these rows, or if the explanation lists random values.
         """
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
@@ -105,7 +105,7 @@ class Explanation:
         return ", ".join(some) + (f" and {more} more" if more > 0 else "")
 
     def to_json(self) -> dict[str, object]:
-        """Return the explanation as plain data for `--json`, without fields that are unknown."""
+        """Return the explanation as plain data for `--json`. Unknown fields are left out."""
         plain: dict[str, object] = {
             "failure_free_run": self.exists.value,
             "because": self.because,
@@ -125,9 +125,10 @@ class Explanation:
 
 
 def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
-    """Return whether a run without failures could have shown a reader these rows, and if not, why.
+    """Return whether a run without failures could have shown a reader these rows and, if not, why.
 
-    `outcomes` are the allowed values, by offset, of records with a random value. Raises `InvalidInput` like `judge`.
+    `outcomes` is for records with a random value: a dict from offset to the allowed values. Raises `InvalidInput` like
+    `judge`.
     """
     with refusing_large_numbers():
         watch = _watch(ExpectedRecords(expected), history, outcomes)
@@ -139,10 +140,10 @@ def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | N
 def judge_and_explain(
     expected: Iterable[Record], history: History, outcomes: Outcomes | None = None
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict of `judge` and the result of `explain` on one history, which is read only once.
+    """Return the verdict of `judge` and the result of `explain` on the same history, which is read only once.
 
-    The verdict uses expected values only: it calls another value unexpected even if `outcomes` allows it. Raises
-    `InvalidInput` like `judge`.
+    The verdict ignores `outcomes`: every value except the expected value counts as unexpected, even if `outcomes`
+    allows it. Raises `InvalidInput` like `judge`.
     """
     expected = iter(expected)
     records = list(islice(expected, LARGE))
@@ -160,9 +161,10 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the expected records; one with several allowed values gets the allowed value that a reader saw last.
+    """Return the expected records with the random values that readers saw.
 
-    `outcomes` has the allowed values by offset. A record that never appeared keeps its expected value.
+    `outcomes` is a dict from offset to the allowed values of the record. Such a record gets the allowed value that a
+    reader saw last. If no reader saw one, the record keeps its expected value.
     """
     last = {
         event.offset: event.value
@@ -173,7 +175,10 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 
 class _Watch(ABC):
-    """Passes on the rows and readings of a history, and notes the first one that no run without failures could show."""
+    """Yields the events of a history unchanged, and notes the first event that no run without failures could show.
+
+    An event is a row or a reading of the whole store.
+    """
 
     may_skip: ClassVar[bool]
     """Whether readers may miss records of a key, as with upserts; if rows are appended, every record must appear."""
@@ -202,11 +207,14 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why a run without failures cannot show record `index` at this point, although its value is right."""
+        """Return why a run without failures cannot show record `index` at this point.
+
+        The row's value is right, so the reason is its position among the rows.
+        """
 
     @abstractmethod
     def _first_missing(self) -> int:
-        """Return the index of the first record that readers should have seen by the end but did not; -1 if none."""
+        """Return the index of the first record that readers should have seen by the end but did not, or -1 if none."""
 
     def watched(self) -> History:
         return replace(self._history, events=self.events(), hidden=self.hidden())
@@ -217,9 +225,9 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows that open transactions still hide at the end of the history, and examine them.
+        """Yield and examine the rows that open transactions still hide at the end of the history.
 
-        Iterate over them after all other events.
+        Iterate over these rows after all other events.
         """
         for row in self._history.hidden:
             looked = bool(self._events)
@@ -234,7 +242,10 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield rows and readings up to the first that no run without failures could show, or else all of them."""
+        """Yield events up to and including the first that no run without failures could show, or all events.
+
+        An event is a row or a reading of the whole store.
+        """
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -282,7 +293,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a row's value is `right` or allowed, and equals that of earlier rows of the same record."""
+        """Return whether a row's value is `right` or allowed, and equals earlier values of the same record."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -291,7 +302,10 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether a reading saw only complete planned batches; if not, note the incomplete one as reason."""
+        """Return whether a reading saw only complete planned batches; if not, store the incomplete batch as the reason.
+
+        `events` is the number of events up to and including this reading.
+        """
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -339,8 +353,8 @@ class _Watch(ABC):
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
         """Store the result that no run without failures shows this history.
 
-        `events` is the number of events up to and including the one that proves it, and `because` the reason in words.
-        If it is the number of all events, the proof is that a record is missing at the end.
+        `events` is the number of events up to and including the event that proves this, and `because` is the reason in
+        words. If the proof is that a record is missing at the end, `events` is the number of all events.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -379,7 +393,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Finds the first appended row that is not the next record of its key, so no run without failures can show it."""
+    """Finds the first appended row that a run without failures could not show, as it is not its key's next one."""
 
     may_skip = False
 
@@ -406,7 +420,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Finds the first upsert that no run without failures could show, because a newer one of its key came before it."""
+    """Finds the first upsert that a run without failures could not show, as a newer one of its key came earlier."""
 
     may_skip = True
 

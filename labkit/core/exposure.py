@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """A time or a duration that is known only to lie between two bounds."""
+    """A time or a duration of which only a lower and an upper bound are known."""
 
     least: float
     most: float
 
     @classmethod
     def exactly(cls, moment: float) -> "Span":
-        """Return a span of time whose two bounds are equal, for a time that is known exactly."""
+        """Return a span whose two bounds are `moment`, for a time that is known exactly."""
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
@@ -48,7 +48,10 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A change of what readers see: at time `at` (None: unknown) a row becomes visible or, if `goes`, disappears."""
+    """A change of what readers see: a row becomes visible or, if `goes`, disappears.
+
+    `at` is the time of the change, or None if unknown.
+    """
 
     row: Observation
     at: Span | None
@@ -61,7 +64,7 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key (`wrong`), and how long right values stayed hidden (`held`).
+    """How long readers could see a wrong value of one key (`wrong`), and how long right values were hidden (`held`).
 
     A duration is None if it is unknown.
     """
@@ -81,14 +84,14 @@ MOST_KEYS = 1_000
 
 @dataclass(frozen=True)
 class Exposure:
-    """For each key, how long readers could see a wrong value, and how long right values stayed hidden from them."""
+    """For each key, how long readers could see a wrong value, and how long right values were hidden from readers."""
 
     keys: Mapping[str, KeyExposure]
     unit: str = "s"
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key whose readers could see a wrong value for longest, with its durations.
+        """Return the key whose readers could see a wrong value for the longest time, with the key's durations.
 
         An unknown duration counts as the longest. The result is None if there is no key.
         """
@@ -97,9 +100,10 @@ class Exposure:
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """Return a sentence, without its full stop, about the key that showed a wrong value for longest.
+        """Return a sentence, without full stop, about the key that showed a wrong value for the longest time.
 
-        If no key showed a wrong value, the sentence is about the key whose right values stayed hidden for longest.
+        If no key showed a wrong value, the sentence is about the key whose right values were hidden for the longest
+        time.
         """
         worst = self.worst()
         if worst is None:
@@ -126,9 +130,9 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return as plain data for JSON the keys that showed wrong values for longest, with their durations.
+        """Return the durations of the keys that showed wrong values for the longest time, as plain data for JSON.
 
-        There are at most `MOST_KEYS` keys. An unknown duration becomes null.
+        At most `MOST_KEYS` keys are included. An unknown duration becomes null.
         """
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
@@ -166,11 +170,11 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """Return how long readers of each key could see a wrong value, and how long right values stayed hidden from them.
+    """Return for each key how long readers could see a wrong value, and how long right values were hidden from them.
 
     `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading. `keyed`
-    means that a row replaces the earlier rows of its key (upserts). `ready` maps an offset to the time when the
-    record's row was first complete in the store; `held` are complete rows that are still invisible at the end. All
+    means that a row replaces the earlier rows of its key (upserts). `ready` is a dict from offset to the time when the
+    record's row was first complete in the store. `held` are complete rows that are still invisible at the end. All
     times are in `unit`.
     """
     earliest = ready or {}
@@ -197,8 +201,8 @@ def exposure(
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences to print below a verdict, as pairs of a name and a sentence without full stop.
 
-    The names are `breaks` (which row no run without failures could show), `drawn` (which values the records with random
-    values showed) and `wrong` (how long readers could have read a wrong value).
+    The names are `breaks` (a row that no run without failures could show), `drawn` (the random values that readers saw)
+    and `wrong` (how long readers could have read a wrong value).
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -217,7 +221,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Key(ABC):
-    """The rows that a reader of one key has seen, and for how long its values were wrong or hidden so far."""
+    """The rows of one key that a reader sees now, and how long the key's values have been wrong or hidden so far."""
 
     due: int = 0
     appeared: set[int] = field(default_factory=set)
@@ -228,7 +232,7 @@ class _Key(ABC):
     """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
-        """Count an expected record of this key; return the record with its position among the key's records, from 0."""
+        """Count an expected record of this key; return the record and its position, from 0, among the key's records."""
         self.due += 1
         return _Place(record, self.due - 1)
 
@@ -236,10 +240,11 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note when the first row of a record was complete in the store and when readers could see it.
+        """Note when the first row of a record was complete in the store, and when readers could see this row.
 
-        A row that was visible as soon as it was written, a wrong row, or a row that disappears is ignored. `earliest`
-        has the times, by offset, at which rows were first complete.
+        `place` is the position of the record among its key's records, and `earliest` a dict from offset to the time at
+        which a row was first complete. Rows that were visible as soon as they were written are ignored, and so are
+        wrong rows and rows that disappear.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
@@ -249,21 +254,24 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a change to the rows that readers see. If they become wrong or right by it, note the time."""
+        """Apply a change to the rows that readers see. If it makes the rows wrong or right, note the time.
+
+        `place` is the position of the row's record among its key's records.
+        """
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add a row to the rows of its key that readers see, or remove it if `sight.goes`.
+        """Add the row of `sight` to the rows of its key that readers see, or remove the row if `sight.goes`.
 
-        `place` is the position of the row's record among those of its key, or -1 if no input explains the row.
+        `place` is the position of the row's record among its key's records, or -1 if no input explains the row.
         """
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
-        """Return whether the rows of this key that readers now see could not come from a run without failures."""
+        """Return whether readers now see rows of this key that a run without failures could not show."""
 
     @abstractmethod
     def missing(self) -> int:
@@ -281,7 +289,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return how long this key's values were wrong or hidden, and how many of its records never appeared."""
+        """Return how long this key's values were wrong or hidden until `end`, and how many records never appeared."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
@@ -334,7 +342,10 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """Return for how long at least one of these intervals was open; None if a begin or an end is unknown."""
+    """Return for how long at least one of the intervals (begin, end) was open.
+
+    Returns None if any begin or end is unknown.
+    """
     spans = []
     for begin, end in holding:
         if begin is None or end is None:
@@ -349,7 +360,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the length of each of these intervals, which are sorted, without the part that earlier intervals cover."""
+    """Yield, for each of these sorted intervals, the length of the part that no earlier interval covers."""
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

@@ -42,9 +42,9 @@ def is_installed(package: str) -> bool:
 
 
 def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return an error that names the extra of labkit to install if an import failed because its package is missing.
+    """Return an error that names the extra of labkit to install, if an import failed because a package is missing.
 
-    Return None for any other failure, such as a broken package, which the traceback should show.
+    For any other failure, such as a broken package, return None, so that the caller shows the traceback.
     """
     package = (error.name or "").partition(".")[0]
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
@@ -54,6 +54,9 @@ def missing_extra(error: ImportError) -> MissingExtra | None:
 
 
 def require(package: str) -> None:
-    """Raise `MissingExtra` unless an optional package is installed; call this before any work that needs it."""
+    """Raise `MissingExtra` unless an optional package is installed.
+
+    Call this before any work that needs the package.
+    """
     if not is_installed(package) and (missing := missing_extra(ModuleNotFoundError(name=package))):
         raise missing

@@ -14,7 +14,10 @@ from labkit.core.words import nearest
 
 
 class Order(StrEnum):
-    """Whether a sink commits a micro-batch before or after Spark's `commits/N` file records the batch as finished."""
+    """The commit order: whether a sink commits a micro-batch before or after Spark writes the file `commits/N`.
+
+    The file records that batch N is finished.
+    """
 
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""
@@ -25,10 +28,7 @@ class Order(StrEnum):
 
     @property
     def spoken(self) -> str:
-        """Return the course's name for this order of commit and log entry, such as `commit-then-log`.
-
-        The name is empty for `NONE`.
-        """
+        """Return the course's name for this commit order, such as `commit-then-log`; an empty text for `NONE`."""
         return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
@@ -50,7 +50,7 @@ class FailPoint(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Return one sentence for a learner on the state of the micro-batch at this point."""
+        """Return a sentence for learners that describes the state of the micro-batch at this failpoint."""
         return SENTENCES[self]
 
     @property
@@ -60,7 +60,7 @@ class FailPoint(StrEnum):
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point is inside a Spark task, so that a kill there finds other tasks at any stage."""
+        """Return whether the point is inside a Spark task. At a kill there, other tasks may be at any stage."""
         return self in IN_TASK
 
 
@@ -91,7 +91,7 @@ RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AF
 
 
 class Extent(StrEnum):
-    """How much of a step of a micro-batch, such as writing, is done: nothing, a part, or all of it."""
+    """How much of one part of the work on a micro-batch, such as writing, is done: nothing, a part, or all of it."""
 
     NOT = "not at all"
     PART = "in part"
@@ -99,7 +99,7 @@ class Extent(StrEnum):
 
 
 class BatchProgress(NamedTuple):
-    """How much of a micro-batch is written, and how much is pre-committed, at a failpoint (crash point)."""
+    """How much of a micro-batch is written at a failpoint (crash point), and how much is pre-committed."""
 
     written: Extent
     pre_committed: Extent
@@ -114,12 +114,12 @@ UNFINISHED = {
 
 
 def progress_at(point: FailPoint) -> BatchProgress:
-    """Return how much of a micro-batch is written, and how much pre-committed, at this failpoint (crash point)."""
+    """Return how much of a micro-batch is written at this failpoint (crash point), and how much is pre-committed."""
     return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 
 
 class EngineLogs(NamedTuple):
-    """Whether Spark's checkpoint has the files `offsets/N` (batch N is planned) and `commits/N` (finished)."""
+    """Whether Spark's checkpoint contains the files `offsets/N` (batch N is planned) and `commits/N` (finished)."""
 
     planned: bool
     finished: bool
@@ -130,9 +130,9 @@ _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """Return which of Spark's files `offsets/N` and `commits/N` must exist when a run is killed at this failpoint.
+    """Return whether Spark's files `offsets/N` and `commits/N` must exist when a run is killed at this failpoint.
 
-    Return None for a failpoint in a recovery, which belongs to no batch and leaves these files unchanged.
+    Return None for a failpoint in a recovery, because it belongs to no batch and leaves these files unchanged.
     """
     if point.in_recovery:
         return None
@@ -141,7 +141,7 @@ def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
 
 
 class Crash(NamedTuple):
-    """A planned kill of a run at a failpoint (crash point) of a micro-batch; in a recovery, `batch` is 0."""
+    """A planned kill of a run at a failpoint (crash point) of a micro-batch. In a recovery, `batch` is 0."""
 
     point: FailPoint
     batch: int = 0
@@ -155,7 +155,7 @@ Reach = Callable[[FailPoint, int], None]
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """Do nothing: a run that is not to be killed calls this function at each failpoint (crash point)."""
+    """Do nothing. A run without a planned kill calls this function at each failpoint (crash point)."""
 
 
 def parse_crash(text: str) -> Crash:

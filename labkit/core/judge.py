@@ -39,9 +39,9 @@ _INTEGERS = struct.Struct("=qq")
 
 
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
-    """Compare the expected records with the rows that a reader saw; return the anomalies, such as lost records.
+    """Compare the expected records with the rows that a reader saw; return a verdict with all anomalies.
 
-    If there are `large` or more expected records or events, `judge_large` computes the same result in less memory.
+    If there are `large` or more expected records or events, `judge_large` computes the same verdict in less memory.
     Raises `InvalidInput` if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
     """
     with refusing_large_numbers():
@@ -74,7 +74,7 @@ def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
 
 
 class _Tally:
-    """The judge's state while it processes a history: which rows each record has shown, and the anomalies so far."""
+    """The judge's state while it processes a history: the rows of each record so far, and the anomalies so far."""
 
     def __init__(self, expected: Sequence[Record], history: History) -> None:
         for number, (before, after) in enumerate(pairwise(expected), start=2):
@@ -144,9 +144,9 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Note the planned batches of which the reading named `moment`, such as `crash 1`, saw only a part.
+        """Process a reading of the whole store, and note each planned batch that is only partly visible.
 
-        A batch without new rows needs no check: it was complete at an earlier reading, or is noted already.
+        `moment` names this reading, such as `crash 1`. Batches without new rows are not checked again.
         """
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
@@ -158,7 +158,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Note a row that readers cannot see, because its transaction is still open at the end of the run.
+        """Process a row that readers cannot see, because its transaction is still open at the end of the run.
 
         Call this only after all rows that readers can see.
         """
@@ -169,7 +169,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """Note the lost records; call this after all other rows and readings."""
+        """Note the lost records. Call this after all rows and readings have been processed."""
         for record in self.record.values():
             # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):
@@ -184,7 +184,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return all anomalies and the last value of each key; `looked` is False if the history is empty."""
+        """Return all anomalies, and the last value of each key. `looked` is False if the history is empty."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()

@@ -32,8 +32,8 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
     """Return the same verdict as `judge`, in one pass with little memory, for histories of millions of rows.
 
-    If `expected` is an `ExpectedRecords`, it is empty afterwards. Raises `InvalidInput` for unsorted expected records
-    or planned batches, and `OverflowError` or `struct.error` for numbers beyond 64 bits.
+    If `expected` is an `ExpectedRecords`, this call empties it. Raises `InvalidInput` for unsorted expected records or
+    planned batches, and `OverflowError` or `struct.error` for numbers beyond 64 bits.
     """
     table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
@@ -46,7 +46,7 @@ def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) 
 
 
 class _PlannedBatches:
-    """Finds records that readers saw before the rest of their planned batch, without a scan of all records."""
+    """Finds records whose planned batch was only partly visible at a reading, without a scan of all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
@@ -66,7 +66,10 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that appeared since the last reading while others of its batch are missing."""
+        """Yield the index of each record that became visible before this reading in a batch that is still incomplete.
+
+        Records that an earlier reading has seen are left out.
+        """
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
@@ -77,7 +80,7 @@ class _PlannedBatches:
 class _Cases:
     """The offsets at which one kind of anomaly occurred, with details of ten examples.
 
-    One bit in each expected record says whether its offset is among them.
+    To save memory, one bit in each expected record says whether the record's offset is in this collection.
     """
 
     room = 1 << 23
@@ -92,7 +95,7 @@ class _Cases:
     def add(self, index: int, offset: int) -> bool:
         """Add an offset at which the anomaly occurred; return whether it is one of the ten examples with details.
 
-        `index` is the index of the expected record, or -1 if none has this offset.
+        `index` is the index of the expected record with this offset, or -1 if there is no such record.
         """
         if index < 0:
             return self._add_other(offset)
@@ -133,7 +136,7 @@ class _Cases:
 
 
 class _Tally:
-    """The judge's state while it processes a long history: facts about records and keys, and the anomalies so far."""
+    """The judge's state during a long history: facts about records and keys so far, and the anomalies so far."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
@@ -147,7 +150,7 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Process all rows and readings in one loop, with few function calls, as there may be millions of them."""
+        """Process all rows and readings in one loop, with few function calls, because there may be millions of rows."""
         # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
@@ -194,7 +197,10 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row that was read before its transaction committed; return whether the transaction aborted later."""
+        """Note a row that readers saw before its transaction committed; return whether the transaction aborted later.
+
+        `index` is the index of the row's record, or -1.
+        """
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -205,13 +211,19 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Note the keys whose last row belongs to no expected record. Call this after all visible rows."""
+        """For each key whose last row belongs to no expected record, note this fact.
+
+        Call this after all visible rows have been processed.
+        """
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this after all committed rows and readings."""
+        """Process a row whose transaction is still open at the end.
+
+        Call this after all committed rows and readings have been processed.
+        """
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -220,7 +232,7 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note the lost records; call this last. Without any reading or row, no record is known to be lost."""
+        """Note the lost records; call this last. If the history is empty, no record is known to be lost."""
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
@@ -232,7 +244,7 @@ class _Tally:
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
-        """Return the last value of each key that readers saw, and free the memory of everything else."""
+        """Return the last value of each key that readers saw, and free the memory of all other state."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]

@@ -27,7 +27,7 @@ NameT = TypeVar("NameT", bound=StrEnum)
 class Unfit(Exception):
     """Raised for a value that an option does not accept; the message says what to write instead.
 
-    `word` is the wrong part of the value; None if all of it is wrong.
+    `word` is the wrong part of the value, or None if the whole value is wrong.
     """
 
     def __init__(self, remedy: str, word: object = None) -> None:
@@ -36,7 +36,7 @@ class Unfit(Exception):
 
 
 class Kind(ABC, Generic[ValueT]):
-    """Base class of the types of option values: each parses, checks and formats the values of an option."""
+    """Base class of the types of options. A type parses, checks and formats the values of an option."""
 
     annotation: Any = str
     """The type to which the command line converts a typed value."""
@@ -49,14 +49,20 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the checked value for what a user typed: `Strategy.WAL` for `"wal"`. Raises `Unfit` if it is wrong."""
+        """Return the checked value for what a user typed, such as `Strategy.WAL` for `"wal"`.
+
+        Raises `Unfit` if the typed value is wrong.
+        """
 
     def of_text(self, text: str) -> object:
         """Convert an option's text from the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return a value as a user types it, such as `"wal"` for `Strategy.WAL`; None if users cannot type it."""
+        """Return a value in the form in which users type it, such as `"wal"` for `Strategy.WAL`.
+
+        Returns None if users cannot type the value.
+        """
         return value
 
     def plain(self, value: ValueT) -> Plain:
@@ -65,7 +71,10 @@ class Kind(ABC, Generic[ValueT]):
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return a value from JSON in the form in which a user types it. This does not check the value; `read` does."""
+        """Return the form in which users type the value that JSON stores as `plain`.
+
+        The value is not checked here, but by `read`.
+        """
         return plain
 
 
@@ -82,7 +91,10 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """The type of an option whose text a function checks; it returns the value to store, or raises `Unfit`."""
+    """An option type defined by a function, which checks the option's text.
+
+    The function returns the value to store, or raises `Unfit`.
+    """
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -114,15 +126,15 @@ class Name(Kind[NameT]):
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """Return the text by which users type a member of an enumeration; None if users cannot type this member."""
+        """Return the text by which users type a member of an enumeration, or None if users cannot type this member."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """Return the value of an enumeration's member for JSON, even if users cannot type it."""
+        """Return the JSON value of an enumeration's member, even if users cannot type this member."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return the text from JSON if it is the value of a member that users can type, otherwise None."""
+        """Return `plain` if it is the JSON value of a member that users can type, otherwise None."""
         return None if plain == self._unsaid else plain
 
 
@@ -185,7 +197,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """The type of an option with two values: on the command line a flag, in settings and JSON one of two names."""
+    """The type of an option with two values: a flag on the command line, and a name in settings and JSON."""
 
     annotation = bool
 
@@ -196,25 +208,28 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return True for the value that users choose with the option's flag, and False for the other value."""
+        """Return True for the value that the option's flag selects, and False for the other value."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
-        """Return the name that JSON uses for one of the option's two values."""
+        """Return the name by which JSON stores a value of this option."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether users choose the value that JSON calls by this name with the option's flag."""
+        """Return True if JSON's name `plain` means the value that the option's flag selects, otherwise False."""
         return plain == self._on
 
 
 class Many(Kind[tuple[ValueT, ...]]):
-    """The type of an option with several values: repeated on the command line, a list in Python, JSON and TOML."""
+    """The type of an option with several values.
+
+    The option is repeated on the command line, and is a list in Python, JSON and TOML.
+    """
 
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type of the items. With a `separator`, one text may contain several; duplicates are dropped."""
+        """Store the type of the items. With a `separator`, one text may contain several items, without duplicates."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 
@@ -243,7 +258,7 @@ class Many(Kind[tuple[ValueT, ...]]):
 
 
 def one_of(word: object, names: list[str]) -> str:
-    """Return `word` if it is one of the names. Otherwise raises `Unfit`, whose message suggests one of them."""
+    """Return `word` if it is in `names`. Otherwise raise `Unfit`, whose message suggests one of the names."""
     if not isinstance(word, str) or word not in names:
         raise Unfit(f"unknown; {nearest(str(word)[:40], names)}")
     return word

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """A mapping from names to objects that imports the module of an object when somebody looks up its name.
+    """A mapping from names to objects that imports an object's module only when somebody looks up the object's name.
 
     The object is the attribute `attribute` of the module. Listing the names imports nothing.
     """

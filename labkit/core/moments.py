@@ -13,7 +13,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints (crash points) of a micro-batch, with its short name and the work done before it."""
+    """One of the nine failpoints (crash points) of a micro-batch, with a short name and the work done before it."""
 
     name: str
     point: FailPoint
@@ -41,9 +41,9 @@ They are in Spark's order, in which the sink commits before Spark records the ba
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint (crash point) with its short name in front, such as `ready (sink.after_pre_commit)`.
+    """Return the text for the failpoint (crash point) `name`: its short name, then `name` in brackets.
 
-    Any other text is returned unchanged.
+    An example is `ready (sink.after_pre_commit)`. A text that names no failpoint is returned unchanged.
     """
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
@@ -66,8 +66,8 @@ _ANY = {step.point: step for step in _OF_ANY}
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
     """Return the nine failpoints (crash points) of a micro-batch in the order in which a sink passes them.
 
-    Without a strategy, the order is that of `NAMES`. A failpoint that the sink never passes is inserted after the
-    nearest failpoint that precedes it in `NAMES` and that the sink passes.
+    Without a strategy, the order is that of `NAMES`. Some sinks do not pass every failpoint. A failpoint that the sink
+    does not pass comes after its predecessor in `NAMES`.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]
@@ -85,7 +85,10 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a key that sorts failpoints: those in `passed` in their order, others after their predecessor."""
+    """Return a sort key for failpoints: those in `passed` keep their order, and others follow their predecessor.
+
+    The predecessor of a failpoint is the nearest earlier failpoint in `NAMES` that is in `passed`.
+    """
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

@@ -25,7 +25,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Need:
-    """A condition under which an option may be used, and the error message (`otherwise`) if it is not met.
+    """A condition under which an option may be used, and the error message (`otherwise`) for a violation.
 
     In the message, `{option}` is the option's name, `{written}` the option as typed, and `{chosen}` the settings.
     """
@@ -36,7 +36,7 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Option(Generic[ValueT]):
-    """The declaration of one option: type, default, help, and its names in Python, on the command line and in JSON."""
+    """The declaration of one option: type, default, help, and names in Python, on the command line and in JSON."""
 
     attribute: str = ""
     """The name of the settings object's attribute that stores the value."""
@@ -79,7 +79,7 @@ class Option(Generic[ValueT]):
 
     @property
     def flag(self) -> str:
-        """Return the option as a user types it, such as `--keep-store`, without a value."""
+        """Return the option as users type it on the command line, such as `--keep-store`, without a value."""
         return self.argument or f"--{self.parameter.replace('_', '-')}"
 
     @property
@@ -89,16 +89,20 @@ class Option(Generic[ValueT]):
 
     @property
     def default_word(self) -> Word:
-        """Return the option's default as a user types it; None if it has none, or if other options decide it."""
+        """Return the option's default in the form in which users type it.
+
+        Returns None if the option has no default, or if other options decide it.
+        """
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """Return the option's checked value for what a user typed (`word`), or the default if `word` is None.
+        """Return the option's checked value for `word`, which a user typed, or the default if `word` is None.
 
-        Raises `InvalidInput` for a wrong value; the message begins with `place`, or with the option's flag.
+        Raises `InvalidInput` for a wrong value. The message begins with `place`, which says where the value was found,
+        or with the option's flag.
         """
         if word is None:
             return self.default
@@ -111,21 +115,21 @@ class Option(Generic[ValueT]):
             raise InvalidInput(f"{place or self.flag} {value}: {remedy}") from None
 
     def to_word(self, value: ValueT | None) -> Word:
-        """Return a value of this option as a user types it; None if no user can type it."""
+        """Return a value of this option in the form in which users type it, or None if users cannot type the value."""
         return None if value is None else self.kind.word(value)
 
     def to_plain(self, settings: object) -> Plain:
-        """Return this option's value in the settings, in the form for JSON."""
+        """Return the JSON form of the value that this option has in `settings`."""
         value = self.value_in(settings)
         return None if value is None else self.kind.plain(value)
 
     def is_usual(self, settings: object) -> bool:
-        """Return whether the settings have the default value of this option."""
+        """Return whether this option has its default value in `settings`."""
         usual = self.usual(settings) if self.usual else self.default
         return self.value_in(settings) == usual
 
     def refuse_misuse(self, settings: object) -> None:
-        """Raise `InvalidInput` if the option may not be used with these settings, or contradicts other options."""
+        """Raise `InvalidInput` if the option may not be used in these settings, or contradicts another option."""
         if not self.is_usual(settings):
             written = " ".join(self.typed(settings, quoted=False)) or self.flag
             for need in self.needs:
@@ -138,7 +142,7 @@ class Option(Generic[ValueT]):
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
         """Return the command-line words that set this option to its value in `settings`.
 
-        With `quoted`, each word is quoted where a shell would otherwise change it.
+        If `quoted`, words that a shell would change are quoted.
         """
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
@@ -161,7 +165,7 @@ def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> Def
 
 
 def options_of(settings: type) -> tuple[Option[Any], ...]:
-    """Return the options that a settings class declares, in the order of its fields."""
+    """Return the options that the class `settings` declares, in the order of its fields."""
     named = ((each.name, each.metadata[_KEY]) for each in fields(settings) if _KEY in each.metadata)
     return tuple(replace(each, attribute=name, keyword=each.keyword or name) for name, each in named)
 
@@ -174,7 +178,7 @@ class Options:
     """The beginning of the printed command, before its options."""
 
     def command(self) -> str:
-        """Return the command line, quoted for a shell, that produces these settings."""
+        """Return the command line, quoted for a shell, that leads to these settings."""
         options = sorted(options_of(type(self)), key=lambda each: not each.names_subject)
         parts = (each.typed(self) for each in options if each.always or not each.is_usual(self))
         return " ".join([self.VERB, *(word for words in parts for word in words)])
@@ -185,7 +189,10 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return settings from `to_json` data. Raises `InvalidInput` for wrong values, `KeyError` for missing ones."""
+        """Return the settings that `to_json` encoded.
+
+        Raises `InvalidInput` for wrong values, and `KeyError` for missing values.
+        """
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:
@@ -195,7 +202,7 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Return settings from the values that a user typed: `words` maps the name of each option to its value.
+        """Return settings from the values that a user typed: `words` is a dict from option name to value.
 
         An option that is missing or None gets its default. `others` sets the fields that are not options. Raises
         `InvalidInput` for an invalid value or combination, and `TypeError` for an unknown option.
@@ -216,14 +223,14 @@ class Options:
 
 
 def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
-    """Raise `TypeError` if a key of `words` is not one of the options' names, and suggest a name."""
+    """Raise `TypeError`, with a suggestion, if a key of `words` is not one of `names`, the names of the options."""
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Return the function, with a signature that shows the parameters `arguments` in place of its `**words`."""
+    """Return the function with a signature for documentation, in which `arguments` replace `**words`."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 class Record(NamedTuple):
     """One record that a job should write.
 
-    labkit's jobs count words and write one record for each input record: `key` is the word, `value` its count up to and
-    including this input record, and `offset` the input record's position.
+    The jobs count words and write one record for each input record. `key` is the word, `value` is the word's count up
+    to and including this input record, and `offset` is the position of the input record.
     """
 
     offset: int
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 def word_counts(words: Iterable[str]) -> Iterator[Record]:
-    """Yield the records that a word count should write for these words: each word with its count so far."""
+    """Yield one record for each of these words, as a word count should write it: the word and its count so far."""
     counts: Counter[str] = Counter()
     for offset, word in enumerate(words):
         counts[word] += 1
@@ -43,7 +43,7 @@ class Visibility(StrEnum):
 
 
 class Observation(NamedTuple):
-    """One row that an outside reader could have seen, with the micro-batch and the driver process that wrote it.
+    """One row that a reader outside the job could have seen, with the micro-batch and the driver that wrote it.
 
     `incarnation` numbers the driver processes of the query: 1 before the first crash, 2 after it.
     """
@@ -62,9 +62,9 @@ class Observation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """An entry of a history: a reader read the whole store while no job ran.
+    """An event in a history: a reader read the whole store while no job ran.
 
-    `moment` says when: `crash 1` is after the first crash, `end` after the run.
+    `moment` says when this happened: `crash 1` means after the first crash, and `end` after the run.
     """
 
     moment: str
@@ -80,11 +80,11 @@ class PlannedBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """Everything that an outside reader could have seen, in the order in which it became visible.
+    """Everything that a reader outside the job could have seen, in the order in which it became visible.
 
-    `events` holds the rows and, between them, readings (a reader looked at the whole store); it may be a generator
-    and is consumed once. `keyed` means that a row replaces the earlier row of its key (an upsert), so a repeated row
-    is no duplicate. `hidden` are rows whose transactions are still open at the end.
+    `events` contains rows and readings; at a reading, a reader read the whole store. `events` may be a generator, and
+    is consumed once. `keyed` means that a row replaces the earlier row of its key (an upsert), so a repeated row is no
+    duplicate. `hidden` are rows whose transactions are still open at the end.
     """
 
     events: Iterable[Observation | Reading]

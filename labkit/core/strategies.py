@@ -15,7 +15,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 
 
 class Step(NamedTuple):
-    """A failpoint (crash point) of a micro-batch: the work done before it, and whether that survives a crash."""
+    """A failpoint (crash point) of a micro-batch: the work done before it, and whether this work survives a crash."""
 
     point: FailPoint
     words: str
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Op(StrEnum):
-    """One atomic operation of a sink's task or driver; the simulator can crash between any two of them."""
+    """One atomic operation of a sink's task or driver. The simulator can crash between any two operations."""
 
     __hash__ = str.__hash__  # fast, because a search hashes every state that it reaches
 
@@ -71,7 +71,7 @@ Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
 
 
 class Pending(Enum):
-    """Where a sink keeps the rows of a micro-batch until readers may see them."""
+    """Where a sink keeps the rows of a micro-batch until readers may see the rows."""
 
     NOWHERE = auto()
     """Tasks write rows that readers see at once."""
@@ -110,7 +110,7 @@ class StrategyFacts:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """Return the commit orders that the strategy supports; the first is its default."""
+        """Return the commit orders that the strategy supports. The first order is the strategy's default."""
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
@@ -120,12 +120,12 @@ class StrategyFacts:
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """Return the strategy's description of a failpoint; None if its micro-batches never pass the point."""
+        """Return the strategy's description of a failpoint, or None if its micro-batches never pass this failpoint."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 
 class Strategy(StrEnum):
-    """How a sink writes a micro-batch and makes its rows visible, such as by append, upsert or two-phase commit."""
+    """The way in which a sink writes a micro-batch and makes its rows visible, such as append or two-phase commit."""
 
     APPEND = "append"
     """Rows are written at once and stay."""
@@ -242,12 +242,15 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
 
 
 def orders(strategy: Strategy) -> tuple[Order, ...]:
-    """Return the commit orders that a strategy supports; the first is its default."""
+    """Return the commit orders that a strategy supports. The first order is the strategy's default."""
     return strategy.facts.orders
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput`, with a list of possible failpoints, if this strategy never passes the crash's failpoint."""
+    """Raise `InvalidInput` if this strategy never passes the failpoint of the planned crash in this commit order.
+
+    The message lists the possible failpoints.
+    """
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

@@ -25,7 +25,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 class Outcome(StrEnum):
     """Whether a run has a property, such as no loss.
 
-    It is unknown if nothing was read, or if open transactions hide rows.
+    The outcome is unknown if nothing was read, or if open transactions hide rows.
     """
 
     HOLDS = "holds"
@@ -60,13 +60,13 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A lost record has no row, so
-    its `batch` is the planned batch, and its `incarnation` is None. But if an older value replaced its row
-    (`overwritten_by`), they say who wrote that row.
+    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A lost record has no row:
+    `batch` is then the planned batch, and `incarnation` is None. If an older value replaced the row of a lost record
+    (`overwritten_by`), both fields describe the replaced row.
 
-    Other fields are None if they do not apply. `earlier` is the first occurrence of a duplicate. At a regression,
-    `to_value` is the older value that followed `from_value`. `moment` names the reading that saw an incomplete batch (a
-    fractured read).
+    Other fields are None if they do not apply. `earlier` is the first occurrence of a duplicate. If a value jumped back
+    (a regression), `to_value` is the older value that followed `from_value`. `moment` names the reading that saw an
+    incomplete batch (a fractured read).
     """
 
     offset: int
@@ -81,7 +81,7 @@ class Witness(NamedTuple):
     moment: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return this example of an anomaly as plain data for JSON, without fields that are unknown or unused."""
+        """Return this example of an anomaly as plain data for JSON. Unknown and unused fields are left out."""
         parts = {_IN_FILES.get(name, name): part for name, part in self._asdict().items() if part is not None}
         return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
 
@@ -98,7 +98,7 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """A mapping from each key to its last value, sorted by key. Two columns store it, to save memory.
+    """A mapping from each key to the key's last value, sorted by key. To save memory, two columns store it.
 
     The columns are sorted only when they are needed, because there may be millions of keys.
     """
@@ -142,7 +142,7 @@ class ByKey(Mapping[str, int]):
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, int]]:
-        """Yield each key with its last value, sorted by key; this is faster than to look up each key."""
+        """Yield a pair of key and last value for each key, sorted by key. This is faster than single look-ups."""
         return zip(*self._columns, strict=True)
 
 
@@ -157,10 +157,10 @@ class _Items(ItemsView[str, int]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's result for a run: the guarantee, such as exactly-once, and all anomalies by their offsets.
+    """The judge's result for a run: the guarantee, such as exactly-once, and the offsets of each kind of anomaly.
 
-    The offsets of each anomaly are complete, sorted and without duplicates. Only those of `regression` (a value jumped
-    back to an older one) are in the order of occurrence.
+    The lists of offsets are complete, sorted and without duplicates. Only the list `regression` (a value jumped back to
+    an older value) is in the order of occurrence.
     """
 
     guarantee: Guarantee
@@ -199,7 +199,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """The anomalies and final values that the judge found in a run, from which `conclude` makes a verdict."""
+    """The anomalies and final values that the judge found in a run. `conclude` makes a verdict from them."""
 
     offsets: Mapping[str, tuple[int, ...]]
     """The offsets of each list in `LISTS`, in the order that `Verdict` describes."""
@@ -217,7 +217,7 @@ class Findings:
 
 
 def conclude(findings: Findings) -> Verdict:
-    """Return the verdict on a run from its anomalies: which properties hold, the guarantee, and the reason."""
+    """Return the verdict that follows from a run's anomalies: which properties hold, the guarantee, and the reason."""
     offsets = findings.offsets
     properties = {name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS for name, anomaly in ANOMALY.items()}
     if not findings.looked:
@@ -237,7 +237,10 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """Return the guarantee, such as at-least-once, that follows from `no_loss`, `no_duplicate` and `no_unexpected`."""
+    """Return the guarantee, such as at-least-once, that follows from the properties of a run.
+
+    `properties` maps each of `no_loss`, `no_duplicate` and `no_unexpected` to whether the run has this property.
+    """
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE

@@ -9,13 +9,16 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """Return the end of an error message about an unknown name: the closest known name, or all known names."""
+    """Return the end of an error message about an unknown name: the most similar known name, or all known names.
+
+    `text` is the unknown name, and `names` are the known names.
+    """
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
 
 def name_in(value: object, example: str) -> str:
-    """Return `value` if it is text. Raises `InvalidInput` if not, with `example` in the message."""
+    """Return `value` if it is text. Otherwise raise `InvalidInput` with `example`, a correct call, in the message."""
     if not isinstance(value, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
     return value
@@ -43,7 +46,7 @@ def ordinal(number: int) -> str:
 
 @takes('lab.columns([["word", "count"], ["hello", "2"]])')
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of words as aligned lines, each column as wide as its widest word, without trailing blanks."""
+    """Return rows of words as aligned lines: each column is as wide as its widest word. Trailing blanks are removed."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
@@ -55,10 +58,10 @@ _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
 
 
 def telling_line(text: str) -> str:
-    """Return the line of a program's output that best explains its failure; empty if there is no output.
+    """Return the line of a program's output that best explains the program's failure; empty without output.
 
-    It is the first unindented line that mentions an error (source lines in a traceback are indented). If there is
-    none, it is the last line that is no warning; if all are warnings, the last line.
+    This is the first unindented line that mentions an error, because the source lines in a traceback are indented.
+    Without such a line it is the last line that is no warning, or the last line of all.
     """
     every = [line.rstrip() for line in text.splitlines() if line.strip()]
     lines = [line for line in every if not _WARNING.search(line)]
