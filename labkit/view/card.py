@@ -22,13 +22,13 @@ GOOD, BAD, DIM = "good", "bad", "dim"
 
 
 class Html(str):
-    """A string that is HTML already and must not be escaped again."""
+    """A string that is already HTML and must not be escaped again."""
 
     __slots__ = ()
 
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
-    """Return an HTML element named `name`, with its content and attributes escaped.
+    """Return an HTML element named `name`; its content and its attributes are escaped.
 
     In attribute names `_` becomes `-`, and a trailing `_` is dropped, so `class_` is the attribute `class`.
     """
@@ -39,7 +39,7 @@ def tag(name: str, /, *inside: str, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Concatenate the parts as HTML; a part that is plain text is escaped."""
+    """Concatenate the parts as HTML. Plain text is escaped, while `Html` stays unchanged."""
     return Html("".join(part if isinstance(part, Html) else escape(part, quote=False) for part in parts))
 
 
@@ -49,12 +49,12 @@ def para(*inside: str, kind: str = "") -> Html:
 
 
 def code(text: str) -> Html:
-    """Return the lines of a program or a file as preformatted HTML."""
+    """Return a text, such as a program or a file, as preformatted HTML."""
     return tag("pre", tag("code", text))
 
 
 class Cell(NamedTuple):
-    """One cell of an HTML table. Its `tone` (`GOOD`, `BAD` or `DIM`) decides the colour of its text."""
+    """One cell of an HTML table. The cell's `tone` (`GOOD`, `BAD` or `DIM`) decides the colour of its text."""
 
     text: str
     tone: str = ""
@@ -66,7 +66,7 @@ class Cell(NamedTuple):
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
     """Return an HTML table in which the first cell of each row is the row's heading.
 
-    `head` has the column headings; if all of them are empty, the table has no heading line.
+    `head` has the column headings. If all of them are empty, the table has no heading line.
     """
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
@@ -92,12 +92,15 @@ def items(entries: Iterable[str]) -> Html:
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """Return an HTML `details` element, in which a click on `summary` shows the rest."""
+    """Return an HTML `details` element: a click on `summary` shows the content `inside`."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML; results that would make a card too large are left out."""
+    """Return several results of `fold` side by side as HTML.
+
+    The last results are left out if the card would otherwise be too large.
+    """
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -107,12 +110,12 @@ def folds(each: Iterable[Html]) -> Html:
 
 
 def section(title: str, *inside: str) -> Html:
-    """Return a part of a page as HTML: a heading and the content below it."""
+    """Return a section of a page as HTML: a heading with the content below it."""
     return joined([tag("h2", title), *inside])
 
 
 def document(title: str, style: str, *parts: str) -> str:
-    """Return a complete HTML page; `style` is its CSS. The page has no scripts and loads nothing from other hosts."""
+    """Return a complete HTML page. Its CSS is `style`. The page has no scripts and loads nothing from other hosts."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{style}</style>{joined(parts)}</html>\n"
@@ -125,7 +128,7 @@ def beside(*parts: str) -> Html:
 
 
 class Shown:
-    """Base class of results that a notebook displays as HTML and other programs as text.
+    """Base class of results that notebooks display as HTML and other programs as text.
 
     Subclasses define `html` and `__str__`.
     """
@@ -142,7 +145,7 @@ class Shown:
 
 
 class Card(Shown):
-    """A result that a notebook displays as a card: a large word, a line under it, and further HTML.
+    """A result that a notebook displays as a card with a large word, a line under this word, and further HTML.
 
     A terminal shows lines of text instead.
     """
@@ -154,7 +157,7 @@ class Card(Shown):
         self.title, self.under, self.plain = title, under, plain
 
     def head(self) -> Html:
-        """Return the upper part of the card as HTML: the title, the large word and the line under it."""
+        """Return the upper part of the card as HTML: the title, the large word, and the line under this word."""
         return joined(
             [
                 para(self.title, kind="lkc-title") if self.title else Html(),
@@ -201,7 +204,7 @@ class Tabled(OnCard):
         raise NotImplementedError
 
     def _parts(self) -> Iterable[str]:
-        """Return the parts of the card: the table and, in some subclasses, further HTML."""
+        """Yield the parts of the card as HTML: the table and, in some subclasses, more."""
         return [table(self._head(), self._rows())]
 
     def card(self) -> Card:
@@ -217,7 +220,7 @@ class Tabled(OnCard):
 def framed(*parts: str, label: str) -> str:
     """Return the parts as HTML in a frame, with the style sheet of cards; `label` names the frame for screen readers.
 
-    If the result would be larger than `MOST_BYTES`, the last parts are left out.
+    If the HTML would be larger than `MOST_BYTES`, the last parts are left out.
     """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
@@ -229,7 +232,7 @@ def framed(*parts: str, label: str) -> str:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Join the lines to one text for a terminal, cut to `MOST_LINES` lines of `LONGEST_LINE` characters."""
+    """Join the lines to one text for a terminal: at most `MOST_LINES` lines of at most `LONGEST_LINE` characters."""
     kept = list(lines)
     if len(kept) > MOST_LINES:
         left = len(kept) - MOST_LINES + 1
@@ -238,7 +241,7 @@ def text(lines: Sequence[str]) -> str:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return counts as text, such as `0 lost, 3 twice, 1 jump back`; the keys of `counts` are the words.
+    """Return counts as text, such as `0 lost, 3 twice, 1 jump back`. `counts` is a dict from word to number.
 
     A word may have a plural form after a bar: `jump|jumps`.
     """
@@ -246,6 +249,6 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def plural(name: str, number: int) -> str:
-    """Return the word for this number: of `row|rows` the first form for 1, otherwise the second."""
+    """Return the form of a word that fits the number: of `row|rows`, the first form for 1, otherwise the second."""
     one, _, many = name.partition("|")
     return one if number == 1 or not many else many

@@ -28,7 +28,7 @@ def png(figure: "Figure") -> bytes:
 
 
 def words(figure: "Figure") -> str:
-    """Return all texts in a drawn matplotlib figure, from top to bottom, as its description for screen readers."""
+    """Return all texts in a drawn matplotlib figure, from top to bottom, as a description for screen readers."""
     from matplotlib.text import Text
 
     places = {
@@ -41,9 +41,9 @@ def words(figure: "Figure") -> str:
 
 
 def chart(wide: float, high: float) -> "Figure":
-    """Return an empty matplotlib figure, `wide` and `high` in inches, that a notebook shows with an alt text.
+    """Return an empty matplotlib figure with an alt text for notebooks. `wide` and `high` are in inches.
 
-    pyplot is not used: with it, a notebook would show the figure twice.
+    pyplot is not used, because a notebook would then show the figure twice.
     """
     from matplotlib.figure import Figure
 
@@ -61,7 +61,7 @@ def chart(wide: float, high: float) -> "Figure":
 
 
 class Point(NamedTuple):
-    """One point of a chart: a value that a reader could see, and whether a larger value was visible before."""
+    """One point of a chart: a value that a reader could see, and whether a larger value was visible earlier."""
 
     place: int
     value: int
@@ -72,8 +72,8 @@ class Point(NamedTuple):
 class Track(NamedTuple):
     """The chart data of one run: the values of one key that a reader could see.
 
-    `moments` has the times at which the reader read the whole output, after a crash or at the end, each as a position
-    and a label.
+    `moments` is a list of pairs (position, label), one for each time at which the reader read the whole output: after a
+    crash, or at the end.
     """
 
     points: list[Point]
@@ -81,10 +81,10 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return chart data for each run: the values of one key that the reader saw, one after the other.
+    """Return a dict from the name of each run to its chart data: the values of one key, in the order of visibility.
 
-    `runs` maps the name of a run to its steps for that key, a result of `labkit.view.timeline.by_key`. The nth read of
-    the whole output has the same position in all charts, so that runs can be compared.
+    `runs` maps the name of a run to the run's steps for this key, which `labkit.view.timeline.by_key` returns. So that
+    runs can be compared, the nth read of the whole output has the same position in all charts.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
@@ -120,7 +120,7 @@ Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     """Draw the values of `key` that a reader could have seen in each run, one run below the other.
 
-    The figure marks crashes and values that jump back. `runs` maps the name of a run to its values of `key`.
+    The figure marks crashes and values that jump back. `runs` maps the name of a run to the run's steps for `key`.
     """
     data = tracks(runs)
     figure = chart(7.5, 0.8 + 1.2 * len(data))
@@ -153,7 +153,10 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Label a point of the chart with its value, and flag it if a larger value was visible before."""
+    """Label a point of the chart with its value, and mark it if a larger value was visible earlier.
+
+    `before` is the value of the previous point.
+    """
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:
@@ -172,7 +175,7 @@ def _say(axes: "Axes", point: Point, before: int) -> None:
 
 
 def _mark_crash(axes: "Axes", place: int, label: str) -> None:
-    """Draw a vertical line for a crash; the values to its right became visible after the restart."""
+    """Draw a vertical line for a crash. The values to the right of the line became visible after the restart."""
     axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
     for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
         at = (side, -10)

@@ -39,7 +39,7 @@ STYLE = (
 
 
 class What(StrEnum):
-    """The kinds of row in a picture of a program's effects, which are writes to files and requests to stores."""
+    """The kinds of row in a picture of a program's effects. Effects are writes to files and requests to stores."""
 
     EDGE = "edge"
     """The beginning or end of a call, or a write of the engine to its log."""
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 def effect_line(rows: Sequence[Row], *, title: str) -> str:
-    """Draw a program's effects, and the points at which it was killed, as SVG on a line from top to bottom."""
+    """Draw a program's effects as SVG along a line from top to bottom, with the points at which it was killed."""
     texts = [f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label for row in rows]
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)

@@ -10,7 +10,10 @@ from labkit.view.assets import asset
 
 
 def with_page(bundle: Any, plain: str, page: str) -> Any:
-    """Add plain text and an HTML page to a widget's MIME bundle, for readers who open a notebook without a kernel."""
+    """Add plain text and an HTML page to a widget's MIME bundle; return the bundle.
+
+    They are displayed if a notebook is opened without a kernel.
+    """
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:
         data |= {"text/plain": plain, "text/html": page}
@@ -20,7 +23,7 @@ def with_page(bundle: Any, plain: str, page: str) -> Any:
 class Form(anywidget.AnyWidget):
     """A widget that displays the data in `shown`, and calls `heard` with each message from the browser.
 
-    A message is a dictionary; its first key says what a person did, such as `run`. The key `hello` means that the
+    A message is a dictionary. Its first key names the user's action, such as `run`; the key `hello` means that the
     browser has opened a view of the widget.
     """
 
@@ -33,7 +36,7 @@ class Form(anywidget.AnyWidget):
 
 
 class PanelForm(Form):
-    """The widget of the crash panel, in which a user chooses where to kill a job."""
+    """The widget in which a user chooses where to kill a job (the crash panel)."""
 
     _esm = asset("panel.js")
     _css = "\n".join(map(asset, ("scene.css", "stepper.css", "panel.css")))

@@ -15,8 +15,8 @@ from labkit.view.card import Card
 def is_watched() -> bool:
     """Return whether this code runs in a notebook that a person uses, and not in a program such as papermill.
 
-    It checks whether Jupyter lets a cell ask for input, which needs a person. A kernel in a browser always counts as
-    used by a person.
+    The test is whether Jupyter lets a cell ask for input, because only a person can answer. A kernel in a browser
+    always counts as used by a person.
     """
     kernel = kernel_here()
     return kernel is not None and bool(getattr(kernel, "_allow_stdin", "pyodide_kernel" in sys.modules))
@@ -37,7 +37,7 @@ def kernel_here() -> object | None:
 
 
 def present(card: Card) -> bool:
-    """Show a card if a person sees this output. Returns whether it was shown; a caller can print text instead."""
+    """Show a card if a person sees this output. Return whether it was shown; if not, the caller can print text."""
     if not is_watched():
         return False
     from IPython.display import display
@@ -47,19 +47,22 @@ def present(card: Card) -> bool:
 
 
 class Line:
-    """A line of text with a progress bar in a notebook's output; `display` is IPython's function of that name."""
+    """A line of text with a progress bar in a notebook's output.
+
+    `display` is IPython's function of this name.
+    """
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._display = display
         self._handle: Any = None
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Show this text and a progress bar that is filled to `done` of `of`, in place of the earlier line."""
+        """Replace the line by the text `words` and a progress bar that is filled to `done` of `of`."""
         bar = f'<progress max="{of}" value="{min(done, of)}" aria-label="how far the run has come"></progress>'
         self._put(f"{bar} {escape(words, quote=False)}", words)
 
     def end(self, words: str) -> None:
-        """Replace the progress line by this text, without a progress bar; an empty text removes the line."""
+        """Replace the line by this text without a progress bar. An empty text removes the line."""
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:
@@ -71,7 +74,7 @@ class Line:
 
 
 def line() -> Line:
-    """Return a line of text with a progress bar, shown in the output of the running cell."""
+    """Return a line of text with a progress bar, which appears in the output of the running cell."""
     from IPython.display import display
 
     return Line(display)

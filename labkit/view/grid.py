@@ -17,11 +17,11 @@ Name = tuple[str, str, str]
 
 
 class Square(NamedTuple):
-    """One cell of a `Grid`: the guarantee (such as exactly-once) that the runs of one case showed, and why.
+    """One cell of a `Grid`: the guarantee (such as exactly-once) that runs of one case showed, and the evidence.
 
     `because` is the reason in one sentence. `meanwhile` lists anomalies that a reader could see before the result
-    became correct. `origin` says how the runs were simulated, and `real` what real runs showed; it is empty if there
-    were none. `steps` are the sentences of one run, and `call` is the Python call that repeats it.
+    became correct. `origin` says how the runs were simulated. `real` says what real runs showed, and is empty without
+    real runs. `steps` are the sentences of one run, and `call` is the Python call that repeats this run.
     """
 
     guarantee: str
@@ -36,9 +36,10 @@ class Square(NamedTuple):
 
 
 class Grid(Shown):
-    """A table of guarantees, which a notebook displays; a click on a cell shows its evidence.
+    """A table of guarantees that a notebook displays. A click on a cell shows the evidence for its guarantee.
 
-    `squares` maps block (a group of rows), row and column to a cell. Every block has the same rows and columns.
+    `squares` is a dict from (block, row, column) to the cell. A block is a group of rows, and every block has the same
+    rows and columns.
     """
 
     def __init__(self, squares: Mapping[Name, Square]) -> None:
@@ -46,7 +47,7 @@ class Grid(Shown):
         self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
-        """Return the guarantees as a text table; an asterisk marks those that real runs confirm."""
+        """Return the guarantees as a text table. An asterisk marks each guarantee that real runs confirm."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))

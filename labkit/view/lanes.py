@@ -19,9 +19,9 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box in a picture of an engine's durable writes, which are drawn in order.
+    """One box in a picture of an engine's durable writes. The boxes of an engine are drawn in the order of the writes.
 
-    It holds writes that become durable together, and the file or request that makes them durable.
+    The box stands for writes that become durable together. `by` is the file or request that makes them durable.
     """
 
     label: str
@@ -47,7 +47,7 @@ class Lane(NamedTuple):
 def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
     """Draw the durable writes of several stream processors as SVG, one row for each.
 
-    Screen readers get the result of `text` as the description. `style` is the picture's CSS (empty: the default).
+    Screen readers read the result of `text` as the description. `style` is the picture's CSS (empty: the default).
     """
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
@@ -58,9 +58,9 @@ def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return a line of text for each stream processor, with its writes in order.
+    """Return a text with one line for each stream processor, which lists its writes in order.
 
-    The write after which a restart does not repeat the batch is in brackets. ✗ marks the place of the kill.
+    Brackets mark the decisive write: after it, a restart does not repeat the batch. ✗ marks the place of the kill.
     """
     return "\n".join(_line(lane) for lane in lanes)
 
@@ -111,7 +111,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name without its beginning if it is too long for its box, because the end says more."""
+    """Return a name that fits into a box. A long name loses its beginning, because the end is more informative."""
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

@@ -46,7 +46,8 @@ class Rect(NamedTuple):
 class Route(NamedTuple):
     """The line that shows a channel: from the sender to a bend (`knee`), then horizontally to the reader.
 
-    If the two boxes are not in neighbouring columns, the line begins at the bend, and the text `stub` names the sender.
+    If sender and reader are not in neighbouring columns, the line begins at the bend, and the text `stub` names the
+    sender.
     """
 
     start: tuple[float, float]
@@ -56,14 +57,14 @@ class Route(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a row in a box: a text, or tokens (records and messages)."""
+    """One line of text, or of tokens (records and messages), in a row of a box."""
 
     text: str
     tokens: tuple[Token, ...] = ()
 
 
 class Cell(NamedTuple):
-    """The layout of one row in a box: label and content on one line if `is_level`, otherwise one above the other."""
+    """The layout of one row in a box. If `is_level`, label and content share a line; otherwise the label is above."""
 
     label: list[str]
     content: list[Line]
@@ -73,7 +74,7 @@ class Cell(NamedTuple):
 
     @property
     def height(self) -> float:
-        """The height in pixels of a row in a box."""
+        """The height in pixels of this row in a box."""
         sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
         if self.is_level:
             return 10 + max([LINE, *sizes])
@@ -81,7 +82,7 @@ class Cell(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The positions in pixels of all boxes and channels that occur in any step of a run, and the picture's size."""
+    """The positions in pixels of all boxes and channels that occur at any step of a run, and the picture's size."""
 
     boxes: Mapping[str, Rect]
     heads: Mapping[str, float]
@@ -101,7 +102,10 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens (messages) that are drawn in a channel; if there are too many, the last one counts the rest."""
+    """Return the tokens (messages) to draw in a channel.
+
+    If a channel has too many tokens, the last one drawn states the number of those left out.
+    """
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -109,12 +113,12 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
-    """Return the width in pixels of all tokens drawn in a channel."""
+    """Return the total width in pixels of the tokens (messages) that are drawn in a channel."""
     return sum(token_width(token) + GAP for token in shown(tokens))
 
 
 def indent(row: Row) -> float:
-    """Return the width in pixels of the space left of a row's label, where a framed row shows its icon."""
+    """Return the width in pixels of the space to the left of a row's label, which holds the icon of a framed row."""
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
@@ -151,7 +155,10 @@ def mark_width(mark: Mark) -> float:
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """Return the lines of a box's title and of the text below it; `inner` is the width in pixels without margins."""
+    """Return two lists of lines: those of a box's title, and those of the text below the title.
+
+    `inner` is the box's width in pixels without its margins.
+    """
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
@@ -164,7 +171,7 @@ def head_height(box: Box, inner: float) -> float:
 
 
 def layout(scenes: Sequence[Scene]) -> Layout:
-    """Compute one layout for the pictures of all steps of a run, so that no box moves between steps."""
+    """Compute one layout for the pictures of all steps of a run, so that no box moves from step to step."""
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns: list[list[str]] = [[] for _ in range(1 + max(alike[0].column for alike in boxes.values()))]
@@ -204,7 +211,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return, by box id, all the different contents that a box has in these pictures."""
+    """Return a dict from box id to a list of all the different contents that the box has in these pictures."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -216,7 +223,10 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return a box's preferred width in pixels: enough for each row to fit on one line, but at most `WIDEST`."""
+    """Return a box's preferred width in pixels.
+
+    Each row should fit on one line, unless the box would become wider than `WIDEST`.
+    """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
@@ -236,12 +246,15 @@ Sides = Mapping[tuple[str, str], list[str]]
 
 
 def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    """Return whether a channel is drawn only next to its reader, because its boxes are not in neighbouring columns."""
+    """Return whether a channel is drawn only next to its reader.
+
+    This is the case if sender and reader are not in neighbouring columns.
+    """
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Return the ids of the channels that begin or end at each side of each box, from top to bottom."""
+    """Return a dict from box id and side to the ids of the channels that begin or end there, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []
@@ -261,7 +274,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The largest widths in pixels that a channel's tokens (messages) and its note have in any step of a run."""
+    """The largest width in pixels of a channel's tokens (messages), and of its note, at any step of a run."""
 
     tokens: float
     note: float
@@ -285,9 +298,10 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return, for each pair of columns with a channel between them, the length in pixels of its horizontal part.
+    """Return a dict from each pair of columns to the length in pixels of the horizontal parts of channels between them.
 
-    The messages that wait in the channel are drawn on that part, so it is as long as the longest queue or note.
+    The waiting messages of a channel are drawn on its horizontal part, so this part is as long as the longest queue or
+    note.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():

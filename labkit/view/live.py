@@ -20,8 +20,8 @@ from labkit.view.stepper import page_of
 class Explorer(anywidget.AnyWidget):
     """A Jupyter widget in which a learner chooses each next action of a simulator.
 
-    `session` is its state in Python. A view in the browser requests all data (`shown`) once; after that it receives
-    only what each choice has changed.
+    `session` is the widget's state in Python. A view in the browser requests all data (`shown`) once. After that, the
+    view receives only the changes.
     """
 
     _esm = asset("stepper.js")
@@ -39,7 +39,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell(self._presenter.do(action))
 
     def go(self, step: int) -> None:
-        """Show step `step` of the run. Raises `InvalidAction` if there is no such step."""
+        """Show the state after step `step` of the run. Raises `InvalidAction` if there is no such step."""
         self.session.go(step)
         self._presenter.tell("")
 
@@ -52,7 +52,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def redo(self) -> None:
-        """Repeat the last change of the run that was undone. Raises `InvalidAction` if there is none."""
+        """Repeat the change of the run that was undone last. Raises `InvalidAction` if no change was undone."""
         self.session.redo()
         self._presenter.tell("")
 
@@ -62,7 +62,7 @@ class Explorer(anywidget.AnyWidget):
         return str(self.session.trace)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message from the browser, such as a click, and send the answer or the text of an error."""
+        """Handle a message from the browser, such as a click, and send back the answer or an error message."""
         if "again" in message:
             self.send_state("shown")
         else:

@@ -29,7 +29,7 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str]:
-    """Break a text into lines of at most `most` pixels, also inside a word if it is wider; `size` is the font size."""
+    """Break a text into lines of at most `most` pixels, if necessary inside a word; `size` is the font size."""
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word

@@ -34,7 +34,7 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator with all that a page shows at each step: picture, sentence, verdicts, possible actions."""
+    """A run of a simulator, with all that a page shows at each step: picture, sentence, verdicts, possible actions."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -50,7 +50,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Replace the run by `walk`; steps that both runs have in common are not computed again."""
+        """Replace the run by `walk`. Steps at the beginning that are the same in both runs are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
@@ -67,7 +67,7 @@ class Story:
     def _judge_from(self, shared: int) -> None:
         """Compute the verdicts on all properties from step `shared` on.
 
-        Verdicts that became final before that step stay.
+        A verdict that became final before this step is kept.
         """
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
@@ -83,11 +83,11 @@ class Story:
 
     @property
     def trace(self) -> Trace:
-        """The run as a trace: the simulator, its parameters and the actions, from which it can be replayed."""
+        """The run as a trace, from which it can be replayed: the simulator, its parameters and the actions."""
         return self.walk.trace
 
     def fulfilled(self, step: int) -> list[str]:
-        """Return the names of the simulator's tasks (small goals for learners) that the first `step` steps fulfil."""
+        """Return the names of the tasks (small goals for learners) that the first `step` steps of the run fulfil."""
         verdicts = zip(self.model.properties(), self.verdicts[step], strict=True)
         outcomes = {claim.name: verdict.outcome for claim, verdict in verdicts}
         _, _, steps = str(Trace.of(self.model, self.actions[:step])).partition("~~")
@@ -106,20 +106,21 @@ class Story:
 
     @property
     def chosen(self) -> str:
-        """The simulator's parameters as text, without those that have their default."""
+        """The simulator's parameters as text. Parameters with their default value are left out."""
         parameters = self.trace.to_json()["parameters"]
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return for each step the box in the picture that acts, and other boxes that the step affects directly."""
+        """Return for each step a `Place`: the box in the picture that acts, and other boxes that it affects directly.
+        """
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """Return for each step the sentence that describes its action."""
+        """Return a list with one sentence for each step, which describes the step's action."""
         return self.walk.sentences()
 
     def diagram(self) -> spacetime.Diagram:
-        """Return the run as a space-time diagram (data, not yet drawn)."""
+        """Return the run as a space-time diagram, which is data and not yet a drawing."""
         return spacetime.of_walk(self.scenes, self.places(), self.sentences())
 
     def layout(self) -> Layout:
@@ -127,7 +128,7 @@ class Story:
         return layout(self.scenes)
 
     def keys(self) -> list[str]:
-        """Return the different keys of the simulator's records, or [] if its records have no keys."""
+        """Return the different keys of the simulator's records, or [] if the records have no keys."""
         words = self.model.values.get("words")
         return list(dict.fromkeys(str(words).split("-"))) if words else []
 
@@ -144,9 +145,9 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return the final verdict on a property if no later state can change it; otherwise None.
+    """Return the final verdict on a property, or None if a later state could still change the verdict.
 
-    A violated "always" property and a fulfilled "sometimes" property are final.
+    An "always" property is final when it is violated, and a "sometimes" property when it is fulfilled.
     """
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
@@ -168,7 +169,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the number, from 1, of the first step in which two runs differ by action or state; 0 if none differs."""
+    """Return the number, from 1, of the first step in which the runs differ by action or state; 0 if they are equal."""
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step

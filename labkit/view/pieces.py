@@ -12,7 +12,7 @@ from labkit.view.svg import KINDS, document, icon, words
 
 
 class Piece(NamedTuple):
-    """A part of a streaming job, drawn as a box: its name, its work in short lines, and whether it survives a crash.
+    """A part of a streaming job, drawn as a box: name, work in short lines, and whether the part survives a crash.
 
     `x` and `y` are the position of the box's upper left corner in pixels.
     """
@@ -54,7 +54,7 @@ class Pieces(Shown):
         return columns([(piece.name, f"{' '.join(piece.does)}; {KEPT[piece.kind]}") for piece in PIECES])
 
     def svg(self) -> str:
-        """Return the picture as SVG, with the text as its description."""
+        """Return the picture as SVG, with its text form as the description for screen readers."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
         arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows

@@ -26,11 +26,11 @@ _ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
 
 
 class Presenter:
-    """Connects a simulator `Session` with its players, which are views in the browser that step through the run.
+    """Connects a simulator `Session` with its players. A player is a view in the browser that steps through the run.
 
-    `send` carries JSON-compatible data to all players. A player receives all data when it opens or notices a gap in the
-    version numbers; otherwise it receives only changes. `done` names the tasks (small goals for the reader) that the
-    reader has completed. Only an action of the reader completes a task, and undo does not reopen it.
+    `send` carries JSON-compatible data to all players. A player receives all data when it opens, or when it notices a
+    gap in the version numbers; otherwise it receives only changes. `done` names the tasks (small goals for the reader)
+    that are completed. Only an action of the reader completes a task, and undo does not reopen the task.
     """
 
     def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:
@@ -54,7 +54,7 @@ class Presenter:
         }
 
     def handle(self, message: Message) -> None:
-        """Carry out a message from the browser, such as a click, and send the answer or the text of an error.
+        """Carry out a message from the browser, such as a click, and send back the answer or an error message.
 
         The message `look` asks whether the run can go wrong after a step, and `export` asks for the run as a file. All
         other messages change the run.
@@ -75,8 +75,8 @@ class Presenter:
     def do(self, action: str, at: int | None = None) -> str:
         """Take an action that the reader has chosen, in the state after step `at` (default: the current step).
 
-        Returns a sentence that names the tasks (small goals for the reader) which the action completes, or an empty
-        text. Raises `InvalidAction` if the action is impossible there.
+        If the action completes tasks (small goals for the reader), the method returns a sentence that names them,
+        otherwise an empty text. Raises `InvalidAction` if the action is impossible there.
         """
         session = self.session
         session.do(action, at)
@@ -108,7 +108,7 @@ class Presenter:
         return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
 
     def tell(self, notice: str) -> None:
-        """Send the changes since the last message to all players (views of the run), with a sentence for the reader."""
+        """Send all players (views of the run) the changes since the last message, with the sentence `notice`."""
         session, base = self.session, self._version
         self._notice = notice
         self._version += 1
@@ -126,12 +126,12 @@ class Presenter:
         self._send(message)
 
     def ladder(self, step: int) -> dict[str, object]:
-        """Return for each possible action at a step how many of the schedules that begin with it violate a property.
+        """Return for each possible action at a step how many schedules that begin with the action violate a property.
 
-        A schedule is a sequence of actions. In the result, `of` is the trace up to the step, and `said` is a text that
-        names the violated properties and says whether the search was complete. `rungs` has an entry for each action:
-        whether none, some or all of its schedules violate a property (`fate`), the share that does (None if unknown),
-        the same in words, and whether the player can jump to a violation (`leads`).
+        A schedule is a sequence of actions. The result is a dict: `of` is the trace up to the step, and `said` a text
+        that names the violated properties and says whether the search was complete. `rungs` is a list with an entry for
+        each action. Its `fate` says whether none, some or all schedules violate a property, `share` how large a share
+        does (None if unknown), and `words` the same as text. `leads` says whether the player can jump to a violation.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)
@@ -163,7 +163,7 @@ class Presenter:
         return "All schedules were searched."
 
     def _file(self, to: str, at: int) -> dict[str, str]:
-        """Return the run up to step `at` (0: the whole run) as a file: its name, and its text in the format `to`."""
+        """Return the run up to step `at` (0: the whole run) as a file in the format `to`: its `name` and its `text`."""
         story = Story(self.session.beginning(at or len(self.session.story.actions)))
         text = written(story.diagram(), f"{story.title}, {story.chosen}", to)
         return {"name": f"{story.model.name}.{_ENDINGS[to]}", "text": text}
@@ -185,7 +185,10 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return all that a reader can choose in a simulator: scenarios, parameters, tasks, export formats, hotkeys."""
+    """Return all that a reader can choose in a simulator, as a dict from kind of choice to the possible values.
+
+    The kinds are scenarios, parameters, tasks, export formats and hotkeys.
+    """
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},
@@ -217,8 +220,8 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
 def in_words(prospect: Prospect, numbers: Mapping[str, int]) -> str:
     """Return a short text that says whether the run can go wrong after an action.
 
-    `numbers` maps the name of each property to its position, from 0; the text counts properties from 1, as the page
-    does.
+    `prospect` is the result of the search. `numbers` maps the name of each property to its position, from 0. The text
+    counts properties from 1, as the page does.
     """
     if prospect.fate is Fate.RIGHT:
         return "always right"
@@ -235,7 +238,10 @@ def _named(claims: Sequence[Property[Any]], numbers: Iterable[int]) -> str:
 
 
 def _run_in(text: str) -> str:
-    """Return the trace in a text that a reader has pasted: the text itself, or the fragment of a page's address."""
+    """Return the trace in a text that a reader has pasted.
+
+    The text is the trace itself, or the address of a page whose fragment contains the trace.
+    """
     return unquote(text.partition("#")[2]) if "://" in text else text
 
 

@@ -26,7 +26,7 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """A series of the chart: pairs of a commit interval and the wait measured with it, both in seconds.
+    """A series of the chart: pairs of a commit interval and the wait that was measured with this interval, in seconds.
 
     The pairs are sorted by interval.
     """
@@ -52,10 +52,10 @@ class Plane(NamedTuple):
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Draw as SVG how long readers waited at each commit interval, with a series of marks for each of `ways`.
+    """Draw a chart, as SVG, of how long readers waited at each commit interval. Each of `ways` is one series of marks.
 
-    The horizontal axis ends at an interval of `longest` seconds. `predicted` is the predicted wait divided by the
-    interval, drawn as a line; None draws no line.
+    The horizontal axis ends at an interval of `longest` seconds. `predicted` is the ratio of predicted wait to
+    interval, which is drawn as a line; with None there is no line.
     """
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.
@@ -100,7 +100,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the distance between two labels of an axis that ends at `most`; both are in seconds."""
+    """Return the distance between two labels of an axis that ends at `most`, both in seconds."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

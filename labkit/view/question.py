@@ -27,7 +27,10 @@ class QuestionForm(Form):
 
 
 def page_of(shown: Mapping[str, object]) -> str:
-    """Return a question as HTML that needs neither a kernel nor a network; without scripts it shows only the text."""
+    """Return a question as HTML that needs neither a kernel nor a network.
+
+    If scripts are switched off, the page shows only the text of the question.
+    """
     data = embedded(shown)
     name = f"lk-{hashlib.sha256(data.encode()).hexdigest()[:12]}"
     script = asset("question.js").replace("export default { render };", "")

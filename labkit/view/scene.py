@@ -14,7 +14,7 @@ from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
-    """The kinds of row in a box of the picture, such as a durable field; each has a frame and an icon of its own."""
+    """The kinds of row in a box of the picture, such as a durable field. Each kind has its own frame and icon."""
 
     DURABLE = "durable"
     """The data survives a crash of its process."""
@@ -64,7 +64,7 @@ KEYS = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.HEXAGON)
 
 
 class Token(NamedTuple):
-    """A record, message or marker in the picture of a state; screen readers read `name`."""
+    """A record, message or marker in the picture of a state. Screen readers read its `name`."""
 
     shape: Shape
     label: str
@@ -87,7 +87,7 @@ class Row(NamedTuple):
 class Box(NamedTuple):
     """A process, a store or a reader in the picture of a state, drawn as a box with rows.
 
-    `column` is its position from the left, and `says` the text below its title.
+    `column` is the position of the box from the left, and `says` the text below its title.
     """
 
     id: str
@@ -103,7 +103,7 @@ class Box(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A channel between two boxes, with the messages that are under way; the first of `tokens` arrives next."""
+    """A channel between two boxes, with the messages that are under way. The first of `tokens` arrives next."""
 
     id: str
     source: str
@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens in the picture: the box that acts, the kind of event, and other boxes it affects."""
+    """Where an action happens in the picture: the box that acts, the kind of event, and other affected boxes."""
 
     box: str
     event: Event = Event.STEP
@@ -134,7 +134,7 @@ class Place(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The two functions that draw one simulator: its states, and the place of an action in the picture."""
+    """The two functions that draw one simulator. One draws a state, and the other finds the place of an action."""
 
     scene: Callable[[Any, Any], Scene]
     """Returns the picture of a state of the simulator."""
@@ -143,27 +143,28 @@ class Drawing(NamedTuple):
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """Return a row that shows one field of a process, as durable or volatile according to the process's class.
+    """Return a row that shows one field of a process, marked as durable or volatile.
 
-    Raises `KeyError` for a field that the class does not declare.
+    The process's class declares which fields are durable. Raises `KeyError` for a field that the class does not
+    declare.
     """
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return the token for a record; the position of its key in `keys` decides its shape."""
+    """Return the token for a record. The position of the record's key in `keys` decides the token's shape."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
 
 
 def slip(words: str, *, name: str = "", faded: bool = False) -> Token:
-    """Return the token for a message that is shown as words; screen readers read `name` (default: the words)."""
+    """Return the token for a message that is shown as text. Screen readers read `name` (default: the text)."""
     return Token(Shape.SLIP, words, name or words, faded)
 
 
 def flag(label: str, name: str) -> Token:
-    """Return the token for a barrier or a marker; screen readers read `name`."""
+    """Return the token for a barrier or a marker. Screen readers read `name`."""
     return Token(Shape.FLAG, label, name)
 
 
@@ -182,9 +183,9 @@ def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the lines of a run's space-time diagram, from top to bottom: the titles of boxes by their ids.
+    """Return the lanes of a run's space-time diagram, from top to bottom, as a dict from box id to title.
 
-    A box has a line if it occurs in one of the pictures and its attribute `lane` is true.
+    A box has a lane if it occurs in one of the pictures and its attribute `lane` is true.
     """
     order = sorted(
         {

@@ -19,15 +19,18 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return, by key, the values that a reader saw in a run; None if the run has more than `MOST_EVENTS` events."""
+    """Return a dict from key to the values that a reader saw in a run, in the order of visibility.
+
+    The result is None if the run has more than `MOST_EVENTS` events, which are too many for a chart.
+    """
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key whose values a card shows as a chart, which is the key with the most values.
+    """Return the key with the most values, which a card shows as a chart.
 
-    Returns None if no key has two values, or if that key has more than `MOST_POINTS`.
+    Returns None if this key has fewer than two values, or more than `MOST_POINTS`.
     """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
@@ -35,7 +38,7 @@ def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
 
 
 def in_words(steps: Sequence[Step]) -> str:
-    """Return the values of a key as text, with the kills between them, such as `1 2 | killed | 1 2`."""
+    """Return the values of a key as text, with marks for the kills in between, such as `1 2 | killed | 1 2`."""
     words = [
         "| killed |" if step.value is None else str(step.value)
         for step in steps
@@ -45,7 +48,7 @@ def in_words(steps: Sequence[Step]) -> str:
 
 
 def line(steps: Sequence[Step], key: str) -> Html:
-    """Draw the values of one key as SVG, in the order in which they became visible, with a text for screen readers."""
+    """Draw the values of one key as SVG in the order in which they became visible, with a description as text."""
     track = tracks({key: steps})[key]
     alt = f"what a reader saw of {key:.40}: {in_words(steps)}"
     return tag(
@@ -62,7 +65,7 @@ def line(steps: Sequence[Step], key: str) -> Html:
 
 
 def _side(share: float) -> str:
-    """Return SVG attributes that put a label to the left of its mark, or to the right near the chart's left edge.
+    """Return SVG attributes that put a label to the left of its mark, or to the right if there is no room on the left.
 
     `share` is the mark's horizontal position as a fraction of the chart's width.
     """

@@ -19,7 +19,7 @@ Memory = tuple[Trace, int, str]
 
 
 class Session:
-    """A run of a simulator in which a learner chooses the actions, with a current step and with undo.
+    """A run of a simulator in which a learner chooses the actions. The run has a current step, and supports undo.
 
     Methods raise a `LabError` if a request is impossible.
     """
@@ -43,7 +43,7 @@ class Session:
 
     @property
     def trace(self) -> Trace:
-        """The whole run as a trace: the simulator, its parameters and the actions, from which it can be replayed."""
+        """The whole run as a trace, from which it can be replayed: the simulator, its parameters and the actions."""
         return self.story.trace
 
     @property
@@ -53,20 +53,23 @@ class Session:
 
     @property
     def scenarios(self) -> dict[str, str]:
-        """The scenarios (named example runs) of this simulator; each has a hint for what to watch."""
+        """The scenarios (named example runs) of this simulator, as a dict from name to a hint about what to watch."""
         scenarios = blueprint(self.trace.model).scenarios
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
     def differs_at(self) -> int:
-        """The first step in which this run differs from the run kept for comparison; 0 if there is none."""
+        """The number of the first step in which this run differs from the run kept for comparison.
+
+        The number is 0 if the runs do not differ, or if no run is kept.
+        """
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
-        """Take an action in the state after step `at`, by default the current one.
+        """Take an action in the state after step `at` (default: the current step).
 
-        Later steps of the run are dropped, unless the run already goes on with this action. Raises `InvalidAction`,
-        which lists the possible actions, if this one is impossible there.
+        Later steps of the run are dropped, unless the run already continues with this action. Raises `InvalidAction` if
+        the action is impossible there; the message lists the possible actions.
         """
         step = self._step(self.at if at is None else at)
         taken = Action.parse(action)
@@ -95,25 +98,26 @@ class Session:
         self._play(*self._before.pop())
 
     def redo(self) -> None:
-        """Repeat the last change of the run that was undone. Raises `InvalidAction` if there is none."""
+        """Repeat the change of the run that was undone last. Raises `InvalidAction` if no change was undone."""
         if not self._after:
             raise InvalidAction("There is nothing to redo: no action was undone.")
         self._before.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._after.pop())
 
     def scenario(self, name: str) -> None:
-        """Open a scenario of this or another simulator at its first state.
+        """Open a scenario, of this simulator or another one, at its first state.
 
-        Raises `InvalidInput`, which suggests the most similar name, for an unknown one.
+        Raises `InvalidInput` for an unknown scenario; the message suggests the most similar name.
         """
         model = self.trace.model
         name_of_it = find(name if "." in name or name not in self.scenarios else f"{model}.{name}", model)
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open the run of a trace at its last state, or a scenario at its first state.
+        """Open a run from a text: a trace at its last state, or a scenario at its first state.
 
-        Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
+        Raises `InvalidInput` if the text is neither a trace nor a scenario, and `InvalidAction` if the trace cannot be
+        replayed.
         """
         text = text.strip()
         if "~" in text:
@@ -138,22 +142,22 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return for each possible action whether a run can violate a property after it.
+        """Return a `Prospect` for each possible action: whether a run can violate a property after the action.
 
-        The actions are those at step `at`, by default the current step.
+        The actions are those that are possible at step `at` (default: the current step).
         """
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
     def sees_all(self, at: int) -> bool:
-        """Return whether `prospects` could search all schedules (sequences of further actions) from step `at` on."""
+        """Return whether `prospects` could search all schedules (sequences of actions) that continue after `at`."""
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:
-        """Take an action at step `at` (default: the current one), then go on to a nearest violation of a property.
+        """Take an action at step `at` (default: the current step), and continue to a nearest violation of a property.
 
-        Returns how often runs that begin with the action violate a property (`Prospect`). Raises `InvalidAction` if the
-        action is impossible or no such run is known.
+        Returns a `Prospect`, which says how often runs that begin with the action violate a property. Raises
+        `InvalidAction` if the action is impossible or no such run is known.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
@@ -167,7 +171,7 @@ class Session:
 
     @property
     def most_states(self) -> int:
-        """The number of states after which `prospects` stops its search and calls the rest unknown."""
+        """The number of states after which `prospects` stops its search and reports an unknown result."""
         return self._looked().max_states
 
     def beginning(self, step: int) -> Replay:
@@ -180,14 +184,17 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to step `at` (default: all) for comparison; if a run is kept already, drop that one."""
+        """Keep this run up to step `at` (default: the last step) for comparison.
+
+        If a run is kept already, drop the kept run instead.
+        """
         if self.kept:
             self.kept = None
             return
         self.kept = Story(self.beginning(len(self.story.actions) if at is None else at), self.story.watch_for)
 
     def compare(self, trace: Trace) -> None:
-        """Keep the run of another trace for comparison. Raises a `LabError` if that trace cannot be replayed."""
+        """Keep the run of the trace `trace` for comparison. Raises a `LabError` if the trace cannot be replayed."""
         self.kept = Story(replay(trace))
 
     def _step(self, step: int) -> int:
@@ -205,9 +212,9 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Replace the run by that of another trace, and make step `at` the current one.
+        """Replace the run by the run of another trace, and make step `at` the current one.
 
-        Steps that both runs of the same simulator have in common are not computed again.
+        If both runs are of the same simulator, steps at the beginning that they share are not computed again.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
@@ -219,7 +226,7 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for a simulator's name, the name of a scenario, or the text of a trace.
+    """Return a session for `what`: a simulator's name, the name of a scenario, or the text of a trace.
 
     Raises `InvalidInput` if `what` is none of these.
     """

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
     """Return a player to step through a scenario (a named example run) or a trace; end a notebook cell with this call.
 
-    With `beside`, two runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
-    unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
+    With `beside`, two runs appear side by side, and their first difference is marked. Raises `InvalidInput` for an
+    unknown run or a text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
     """
     first = Player(*run_of(what))
     return first if beside is None else Pair(first, Player(*run_of(beside)))
@@ -28,12 +28,12 @@ def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
 def explorer(what: str, **parameters: object) -> "Explorer":
     """Return a widget in which you choose each next action of a simulator; end a notebook cell with this call.
 
-    Click a process or a message of the picture to let it fail, or choose a button below the picture. The simulator's
-    parameters are inputs next to it, and the button *all futures* shows for each possible action whether the run can go
-    wrong after it. The tasks above the picture are ticked when one of your steps fulfils them.
+    Click a process or a message in the picture to let it fail, or choose a button below the picture. Next to the
+    picture are inputs for the simulator's parameters. The button *all futures* shows, for each possible action, whether
+    the run can go wrong after this action. The tasks above the picture are ticked when one of your steps fulfils them.
 
-    `what` is a simulator by name, with its parameters, or a scenario or a trace to start from. Raises
-    `InvalidInput` for an unknown name or parameter.
+    `what` is the name of a simulator, which may be followed by parameters, or a scenario or a trace to start from.
+    Raises `InvalidInput` for an unknown name or parameter.
     """
     from labkit.view.live import Explorer
 

@@ -23,9 +23,9 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message in a space-time diagram. `sent` and `received` are numbers of steps.
+    """A message in a space-time diagram. `sent` and `received` are the numbers of steps.
 
-    If the message is still under way at the end, `received` is one more than the last step.
+    If the message has not arrived by the end, `received` is one more than the last step.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step in a space-time diagram: the process that acts, the kind of event, and a sentence about it."""
+    """One step in a space-time diagram: the process that acts, the kind of event, and a sentence about the step."""
 
     lane: str
     event: Event
@@ -48,9 +48,9 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """A space-time diagram as data; `lanes` maps the id of each process to the title of its line.
+    """A space-time diagram as data. `lanes` is a dict from the id of each process to the title of its lane.
 
-    The nth of `steps` has the number n, counted from 1; step 0 is the initial state.
+    The nth item in `steps` has the number n, counted from 1; step 0 is the initial state.
     """
 
     lanes: Mapping[str, str]
@@ -68,7 +68,7 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the space-time diagram of a simulated run, derived from the picture of each state (`scenes`).
+    """Return the space-time diagram of a simulated run, derived from the pictures of its states (`scenes`).
 
     For each step, `places` says which box of the picture acts, and `sentences` describes the action.
     """
@@ -119,9 +119,10 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Compare a channel's messages before and after a step; return those still there, and those that disappeared.
+    """Compare a channel's messages before a step (`before`) with those after it (`tokens`).
 
-    Each message is paired with the number of the step that sent it.
+    Returns two lists: the messages that are in the channel after the step, and those that have disappeared. Each
+    message is paired with the number of the step that sent it.
     """
     tokens = tuple(tokens)
     rest: dict[Token, _UnderWay] = {}
@@ -138,10 +139,10 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """After a step in which the network duplicates a message, return a channel's messages and those that arrived.
+    """After a step in which the network duplicates a message, return the messages in a channel and those that arrived.
 
-    A copy counts as sent in the same step as the original. If the original arrives in this step and its copy stays, the
-    channel looks unchanged; then the original is returned as arrived.
+    A copy counts as sent in the same step as the original. If the original arrives in this step and its copy stays in
+    the channel, the channel looks unchanged; the original is then returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again
@@ -164,7 +165,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 
 def scale(diagram: Diagram) -> Scale:
-    """Return the horizontal scale at which all steps fit next to the titles of the processes."""
+    """Return the horizontal scale at which all steps fit to the right of the titles of the processes."""
     left = 16 + max((width(title, SMALL) for title in diagram.lanes.values()), default=0.0)
     return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
 
@@ -176,7 +177,10 @@ def size(diagram: Diagram) -> tuple[float, float]:
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
-    """Draw the diagram as SVG, with a sentence for each step below it and the text form as its description."""
+    """Draw the diagram as SVG, with a sentence for each step below it.
+
+    The diagram's text form is the description for screen readers.
+    """
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
@@ -187,9 +191,9 @@ def svg(diagram: Diagram, *, title: str) -> str:
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
-    """Return the SVG elements of the diagram, without the document around them.
+    """Return the diagram's SVG elements, without an SVG document around them.
 
-    The step `differs_at`, in which another run begins to differ, gets a mark; 0 for none.
+    A mark is added at step `differs_at`, in which another run begins to differ; 0 adds none.
     """
     at = scale(diagram)
     wide, high = size(diagram)
@@ -260,7 +264,7 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def text(diagram: Diagram) -> str:
-    """Return the diagram as lines of text, one for each step: its process, its sentence, and its messages."""
+    """Return the diagram as text with one line for each step: its process, its sentence, and its messages."""
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):
@@ -289,5 +293,5 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return a step's sentence, after the kind of its event unless the step is an ordinary one: `CRASH: ...`."""
+    """Return a step's sentence. Unless the step is an ordinary one, the kind of event comes first: `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"

@@ -49,15 +49,15 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return, ready for JSON, all data that a page needs so that a reader can step through a run.
+    """Return all data that a page needs so that a reader can step through a run, ready for JSON.
 
-    `differs_at` is the first step in which another run differs; 0 for none.
+    `differs_at` is the first step in which another run differs; 0 if there is no such step.
     """
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 
 
 def page_of(story: Story) -> str:
-    """Return a run as HTML without other files, in which a reader steps through it."""
+    """Return a run as an HTML page in which a reader steps through the run. The page needs no other files."""
     return _page(to_page(story), _fallback(story))
 
 
@@ -69,7 +69,7 @@ def _fallback(story: Story, at: int = 0) -> str:
 
 
 class Player(Shown):
-    """A finished run that a notebook shows to step through; it opens at step `at`.
+    """A finished run in a notebook, with controls to step through it. It opens at step `at`.
 
     Raises a `LabError` if the trace cannot be replayed.
     """
@@ -79,7 +79,7 @@ class Player(Shown):
         self.at = at
 
     def to_json(self) -> dict[str, object]:
-        """Return the data of the run for a page in which a reader steps through it."""
+        """Return the run's data for a page in which a reader steps through the run."""
         return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
@@ -90,7 +90,7 @@ class Player(Shown):
 
 
 class Pair(Shown):
-    """Two runs that a notebook shows side by side; a reader steps through both at once."""
+    """Two runs that a notebook shows side by side. A reader steps through both at the same time."""
 
     def __init__(self, left: Player, right: Player) -> None:
         self.left, self.right = left, right
@@ -98,7 +98,7 @@ class Pair(Shown):
 
     @property
     def sentence(self) -> str:
-        """A sentence that says in which step the two runs first differ, and what happens there."""
+        """A sentence that says in which step the two runs first differ, and what each run does in this step."""
         if not self.differs_at:
             return "The two runs do not differ."
         at = self.differs_at

@@ -20,10 +20,10 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip(Shown):
-    """A picture of the nine points of a batch at which a job can be killed.
+    """A picture of the nine points (failpoints) of a batch at which a job can be killed.
 
-    `killed` is the point that the picture marks as the crash. `strategy` is the sink whose batch is shown; None stands
-    for any sink.
+    `killed` is the point that the picture marks as the crash. `strategy` is the sink whose batch is shown, or None for
+    any sink.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Strip(Shown):
 
     @property
     def title(self) -> str:
-        """The picture's title, with the name of the chosen sink, if any, and its order of writes."""
+        """The picture's title. If a sink is chosen, the title names the sink and its commit order."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""
@@ -57,7 +57,7 @@ class Strip(Shown):
         return framed(self.fragment(), label=self.title)
 
     def fragment(self) -> Html:
-        """Return the picture as HTML without a frame, as a part of a card."""
+        """Return the picture as HTML without a frame, to be placed on a card."""
         listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
         return joined(
             [
@@ -69,7 +69,7 @@ class Strip(Shown):
         )
 
     def _meanings(self) -> Html:
-        """Return the tooltips of all crash points as an HTML table, for people who do not use a mouse."""
+        """Return an HTML table with the texts of all crash points' tooltips, for people who do not use a mouse."""
         rows = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
@@ -106,7 +106,10 @@ class Strip(Shown):
 
 
 def _aside(moment: Moment) -> str:
-    """Return what a crash point's green colour means, for screen readers: a crash there leaves data on disk."""
+    """Return for screen readers the meaning of a crash point's green colour: a crash at this point leaves data on disk.
+
+    The result is empty for a crash point without this colour.
+    """
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
@@ -114,8 +117,8 @@ def _aside(moment: Moment) -> str:
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
     """Show the points of one batch at which a job can be killed, with the data on disk; end a cell with this call.
 
-    `killed` is the point (failpoint) to mark as the crash. `sink` selects a sink, and `order` one of the orders of
-    writes that it supports. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    `killed` is the point (failpoint) to mark as the crash. `sink` selects a sink, and `order` one of the commit orders
+    that the sink supports. Raises `InvalidInput` for an unknown name, or for an order or failpoint that the sink lacks.
     """
     strategy = chosen = None
     if sink is not None:

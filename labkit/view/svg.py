@@ -38,8 +38,8 @@ from labkit.view.scene import KEYS, Box, Channel, Kind, Mark, Row, Scene, Shape,
 class Look(NamedTuple):
     """How a kind of row is drawn: its CSS class, its icon, and its meaning in the legend.
 
-    The icon is an SVG path in a square of twelve pixels. No reader depends on colour, because each kind has its own
-    icon.
+    The icon is an SVG path in a square of twelve pixels. Each kind has its own icon, so that no reader depends on
+    colour.
     """
 
     css: str
@@ -72,12 +72,12 @@ def number(value: float) -> str:
 
 
 def icon(x: float, y: float, path: str) -> str:
-    """Return an SVG path with its upper left corner at the position (x, y), in pixels, in the style of an icon."""
+    """Return an SVG icon for the path `path`, with its upper left corner at the position (x, y) in pixels."""
     return f'<path transform="translate({number(x)} {number(y)})" d="{path}" class="i"/>'
 
 
 def words(x: float, y: float, text: str, kind: str = "", style: str = "") -> str:
-    """Return an SVG text element at the position (x, y) in pixels; `kind` is its CSS class, and `style` its CSS."""
+    """Return an SVG text element at the position (x, y) in pixels, with the CSS class `kind` and the CSS `style`."""
     css, classes = f' style="{style}"' if style else "", f' class="{kind}"' if kind else ""
     return f'<text{css} x="{number(x)}" y="{number(y)}"{classes}>{escape(text, quote=False)}</text>'
 
@@ -87,8 +87,8 @@ def picture(
 ) -> str:
     """Draw the picture of a state as an SVG document.
 
-    `place` is a layout for all steps of the run; None computes a layout for this picture alone. The boxes and channels
-    with the ids in `now`, which changed in this step, are highlighted.
+    `place` is a layout for all steps of the run; with None, a layout is computed for this picture alone. `now` has the
+    ids of the boxes and channels that changed in this step, which are highlighted.
     """
     place = place or layout([scene])
     drawn = pieces(scene, place)
@@ -99,7 +99,7 @@ def picture(
 def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
     """Return an SVG document around the elements in `body`; `title` and `desc` are for screen readers.
 
-    `wide` and `high` are its size in pixels, and `style` its CSS (empty: the default).
+    `wide` and `high` are the document's size in pixels, and `style` is its CSS (empty: the default).
     """
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
@@ -110,12 +110,15 @@ def document(body: str, wide: float, high: float, *, title: str, desc: str, styl
 
 
 def slots(place: Layout) -> list[str]:
-    """Return the ids of all channels and boxes of a layout, in drawing order: boxes come last and cover channels."""
+    """Return the ids of all channels and boxes of a layout in drawing order: the boxes last, to cover channels."""
     return [*place.routes, *place.boxes]
 
 
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
-    """Return the SVG elements of each box and channel of a layout, by id; empty if `scene` lacks it."""
+    """Return a dict from the id of each box and channel of a layout to its SVG elements.
+
+    The text is empty for a box or channel that `scene` lacks.
+    """
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:
         drawn[channel.id] = _channel(channel, place.routes[channel.id])
@@ -205,7 +208,7 @@ def _in_a_row(tokens: Iterable[Token], x: float, y: float) -> str:
 
 
 def token(each: Token, x: float, y: float) -> str:
-    """Return the SVG elements of one token (a record, message or marker) with its centre at (x, y)."""
+    """Return the SVG elements of one token (a record, message or marker), whose centre is at (x, y)."""
     half = token_width(each) / 2
     if each.shape is Shape.STOP:
         drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
@@ -272,7 +275,7 @@ SIGNS = {
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the legend of the pictures: for each sign in them, a small SVG picture and its meaning.
+    """Return the legend of the pictures as a list of pairs: for each sign in them, a small SVG picture and its meaning.
 
     `keys` are the different keys of the records, in order.
     """

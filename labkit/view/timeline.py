@@ -13,7 +13,7 @@ LONGEST = 60
 
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
-    """Return as one line the values that a reader could have seen, such as `hello=1 hello=2 | crash 1 | hello=1`."""
+    """Return in one line of text the values that a reader could have seen, such as `a=1 a=2 | crash 1 | a=1`."""
     every = (f"| {event.moment} |" if isinstance(event, Reading) else f"{event.key}={event.value}" for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0
@@ -26,7 +26,7 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
 
 
 class Step(NamedTuple):
-    """An entry in the history of one key: a value became visible or, if `value` is None, a reader read all output."""
+    """One step in the history of one key: a value became visible or, if `value` is None, a reader read all output."""
 
     label: str
     value: int | None = None
@@ -37,9 +37,9 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return for each key its values and the reads of the whole output, in the order in which a reader saw them.
+    """Return a dict from each key to its steps: the key's values and the reads of all output, as a reader saw them.
 
-    The result has the first `most_keys` keys in alphabetical order, and the first `most_steps` entries of each.
+    The dict has the first `most_keys` keys in alphabetical order, and the first `most_steps` steps of each key.
     """
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []

@@ -26,9 +26,10 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the total in the reader's table, and the total that a batch query returns.
+    """Return, for each message that the reader reads in a run, the total in its table and the correct total.
 
-    Raises `InvalidInput` if the run is not one of the simulator `changelog`, or if no message is read in it.
+    The correct total is the result of a batch query. Raises `InvalidInput` if the run is not one of the simulator
+    `changelog`, or if no message is read in it.
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
@@ -45,7 +46,7 @@ def totals_in(walk: Replay) -> list[Total]:
 
 
 class _Place(NamedTuple):
-    """The position in pixels of one run in the picture: the height of its base line from the top, and its right end."""
+    """The position of one run in the picture, in pixels: its base line's height from the top, and its right end."""
 
     bottom: float
     right: float
@@ -55,7 +56,10 @@ class _Place(NamedTuple):
 
 
 class Totals(Shown):
-    """A picture of runs of the simulator `changelog`: after each message, the reader's total and the batch query's."""
+    """A picture of runs of the simulator `changelog` with two totals after each message.
+
+    They are the total that the reader finds, and the total that a batch query would return.
+    """
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs
@@ -70,7 +74,7 @@ class Totals(Shown):
         return columns([[*row, *[""] * (most - len(row))] for row in rows])
 
     def svg(self) -> str:
-        """Return the picture as SVG, with the text form as its description."""
+        """Return the picture as SVG, with its text form as the description for screen readers."""
         body, top = "", float(TOP)
         for name, run in self.runs.items():
             highest = max(max(each.records, each.reader_sum) for each in run)
@@ -87,7 +91,10 @@ class Totals(Shown):
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text, with `wrong` or, while only half of a change has arrived, `between`."""
+    """Return the reader's total as text.
+
+    The word `wrong` follows if the total is wrong, and `between` while only half of a change has arrived.
+    """
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"
@@ -109,7 +116,10 @@ def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
 
 
 def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
-    """Return the messages' labels as SVG, with a mark where the reader's total differs from the batch query's."""
+    """Return the labels of a run's messages as SVG.
+
+    A mark shows each message after which the reader's total differs from the batch query's total.
+    """
     drawn = []
     for column, each in enumerate(run):
         middle = LEFT + COLUMN * (column + 0.5)

@@ -20,9 +20,9 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """Computes the data of a run that a player in the browser has not received yet.
+    """Computes the data of a run that a player (a view of the run in the browser) has not received yet.
 
-    `generation` is the number of the layout; if it changes, the player must load all data again.
+    `generation` is the number of the layout. When it changes, the player must load all data again.
     """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
@@ -44,7 +44,7 @@ class StoryUpdates:
         self._shown: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
-        """Return all data of the run. `differs_at` is the first step in which another run differs; 0 for none."""
+        """Return all data of the run. `differs_at` is the first step in which another run differs, or 0."""
         self._follow()
         self._shown = self._changing(differs_at)
         story, place = self.story, self._layout()
@@ -65,9 +65,9 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """Return the data that has changed since the last call or, if the layout has grown, all data of the run.
+        """Return the data that has changed since the last call. If the layout has grown, return all data of the run.
 
-        `differs_at` is the first step in which another run differs; 0 for none.
+        `differs_at` is the first step in which another run differs; 0 if there is no such step.
         """
         texts, acts, before, shown = (len(self._texts), len(self._acts), self._scenes, self._shown)
         generation = self.generation
@@ -87,12 +87,12 @@ class StoryUpdates:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the run has steps that the player has not received."""
+        """Whether the run has steps that the player has not received yet."""
         scenes = self.story.scenes
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Process the run's new steps. Texts and drawings that players already have keep their numbers."""
+        """Process the run's new steps. Texts and drawings that players have already received keep their numbers."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -106,7 +106,7 @@ class StoryUpdates:
         self._scenes = list(scenes)
 
     def _has_grown(self, scenes: list[Scene]) -> bool:
-        """Return whether the new pictures need a larger layout than the pictures before."""
+        """Return whether the new pictures (`scenes`) need a larger layout than the earlier pictures."""
         laid = len(self._laid)
         for scene in scenes:
             parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
@@ -154,7 +154,10 @@ class StoryUpdates:
         return [str(action), model.sentence(action), self._parts_of[action], event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """Return the data that any step may change: the space-time diagram, the legend, and the hint for the reader."""
+        """Return the data that any step may change: the space-time diagram, the legend, and the reader's hint.
+
+        `differs_at` is the first step in which another run differs; 0 if there is no such step.
+        """
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -172,7 +175,7 @@ _AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
 
 
 def parts_of(story: Story, step: int, action: Action) -> list[str]:
-    """Return the ids of the boxes and channels in the picture that a reader can click to take this action."""
+    """Return the ids of all boxes and channels in the picture of step `step` on which a click takes this action."""
     model, before = story.model, story.scenes[step]
     box, event, touches = story.drawing.place(model, action)
     parts = [box, *(touches if event is not Event.STEP else ())]
@@ -190,6 +193,9 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many scenes at the beginning of both lists are the same objects, so that players have them already."""
+    """Return the number of scenes at the beginning of both lists that are the same objects.
+
+    Players have these scenes already.
+    """
     parting = (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
     return next(parting, min(len(before), len(now)))

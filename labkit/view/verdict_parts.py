@@ -23,12 +23,12 @@ _ONLY_SOME = {
 
 
 def word(guarantee: Guarantee) -> str:
-    """Return the name of a guarantee as the large word on a result card, such as `exactly-once`."""
+    """Return the name of a guarantee, such as `exactly-once`, as the large word on a result card."""
     return WORDS.get(guarantee, guarantee.value)
 
 
 def tone(guarantee: Guarantee) -> str:
-    """Return the tone of a guarantee on a card, which chooses the colour: good, bad or dim."""
+    """Return the tone of a guarantee on a card: good, bad or dim. The tone decides the colour."""
     return TONES.get(guarantee, BAD)
 
 
@@ -45,12 +45,12 @@ def rows(verdict: Verdict) -> str:
 
 
 def why(verdict: Verdict) -> str:
-    """Return one line with the reason for the verdict's guarantee; temporary anomalies are left out."""
+    """Return one line with the reason for the verdict's guarantee. Anomalies that were only temporary are left out."""
     return verdict.because.partition("; meanwhile")[0]
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as a row of a table: texts by column name.
+    """Return a verdict as one row of a table: a dict from column name to text.
 
     The column `unexplained` exists only if there are rows that no input explains.
     """

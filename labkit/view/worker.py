@@ -15,7 +15,7 @@ from labkit.view.session import Session
 
 
 class Players:
-    """All players of one web page, each under a name that the page has chosen.
+    """All players of one web page. The page has chosen a name for each player.
 
     A player shows a run of a simulator, in which a reader chooses the actions.
     """
@@ -27,9 +27,9 @@ class Players:
     def answer(self, text: str) -> str:
         """Return the answers to one message of the web page, both as JSON.
 
-        The message `start` opens a player (the view of one run). Its fields are the trace to show, the step, a hint for
-        what to watch, the tasks that the reader has done, and a trace to show beside the first. The answer is all data
-        of the player or, if the message is wrong, an error's sentence; an error changes nothing.
+        The message `start` opens a player. Its fields are the trace to show, the step, a hint about what to watch, the
+        tasks that the reader has done, and a second trace to show next to the first. The answer is all data of the
+        player. If the message is wrong, the answer is an error message, and nothing changes.
         """
         message = json.loads(text)
         self._answers.clear()

@@ -22,7 +22,7 @@ Clock = Mapping[str, int]
 
 
 class Happening(NamedTuple):
-    """One event of one process in a log for ShiViz. If a step affects several processes, each of them has an event."""
+    """One event of one process in a log for ShiViz. A step that affects several processes has one event for each."""
 
     step: int
     lane: str
@@ -73,7 +73,10 @@ def write(diagram: Diagram, _title: str) -> str:
 
 
 def _hosts(lanes: Mapping[str, str]) -> dict[str, str]:
-    """Return for each process a name without spaces: its title, with its id if another process has the same title."""
+    """Return a dict from the id of each process to a unique name without spaces.
+
+    The name is the process's title. If another process has the same title, the id is appended.
+    """
     titles = {lane: re.sub(r"\s+", "_", title) for lane, title in lanes.items()}
     given = list(titles.values())
     return {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}

@@ -26,7 +26,7 @@ from labkit.view.scene import (
 def scene(model: Barriers, state: State) -> Scene:
     """Return the picture of a state: sources, counting tasks and the sink from left to right.
 
-    The coordinator is below the sources or the tasks, and the table of output below the sink.
+    The coordinator is below the sources or the tasks, and the output table below the sink.
     """
     settings = model.settings
     coordinator, sources, operators, _, _, faults = state
@@ -52,7 +52,7 @@ def scene(model: Barriers, state: State) -> Scene:
 
 
 def _is_held(model: Barriers, operator: Operator, into: int) -> bool:
-    """Return whether a task does not read this input now, because it waits for the barriers of other inputs."""
+    """Return whether a task does not read the input `into` now, because it waits for barriers from other inputs."""
     at = operator.at[into]
     return model.settings.rules.blocks and at != ENDED and at > operator.done
 

@@ -21,7 +21,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Changelog, state: State) -> Scene:
-    """Return the picture of a state: query, log and consumer from left to right, with the messages under way."""
+    """Return the picture of a state: query, log and consumer from left to right, with the messages in transit."""
     query, consumer, network, topic, budget, _ = state
     words, keys = model.settings.words, model.settings.keys
     next_offset = query.offset if query.is_up else query.saved
@@ -81,7 +81,7 @@ _READS = ("apply", "delete")
 
 
 def place(model: Changelog, action: Action) -> Place:
-    """Return the box that carries out an action, and the log's box if the action reads the log."""
+    """Return the box that carries out an action and, if the action reads the log, also the log's box."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
     return Place(box, model.event(action), ("log",) if name in _READS else ())

@@ -78,7 +78,7 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Return the box of the process that carries out an action, or whose network channel a fault affects."""
+    """Return the box of the process that carries out an action or, for a network fault, whose channel is affected."""
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 

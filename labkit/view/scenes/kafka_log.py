@@ -172,7 +172,7 @@ _OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_co
 
 
 def place(model: KafkaLog, action: Action) -> Place:
-    """Return the box that carries out an action, and the partition or coordinator that it affects directly."""
+    """Return the box that carries out an action, and the partition or coordinator that the action affects directly."""
     name, which = action
     settings, event = model.settings, model.event(action)
     if name == "mark":

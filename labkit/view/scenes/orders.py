@@ -125,7 +125,10 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "un
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the process's box, which carries out every action, and the store's box if the action writes to it."""
+    """Return the process's box and, if the action writes to the store, also the store's box.
+
+    The process carries out every action.
+    """
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

@@ -171,7 +171,7 @@ _TO_FOLDER = ("plan", "plan_nothing", "start")
 
 
 def place(model: Pipeline, action: Action) -> Where:
-    """Return the box of the picture that carries out an action, and the other boxes that the action affects."""
+    """Return the box in the picture that carries out an action, and the other boxes that the action affects."""
     name = action.name
     box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
     bare = name.removeprefix("zombie_").removeprefix("notified_")

@@ -26,7 +26,7 @@ from labkit.view.scene import (
 def scene(model: Bank, state: State) -> Scene:
     """Return the picture of a state: the branches one below the other, and the snapshot store on the right.
 
-    The channels that lead to a branch are on its left.
+    The channels to a branch are drawn to the left of the branch.
     """
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
@@ -88,7 +88,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Return the box of the bank branch that performs an action, and other boxes that the action changes directly."""
+    """Return the box of the bank branch that performs an action, and other boxes that the action affects directly."""
     name, which = action
     event = model.event(action)
     if name == "restore":
