@@ -86,10 +86,10 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Print an error that has no handler of its own, and return the exit code for it.
+    """Print an error that no other handler treats, and return the exit code for it.
 
-    The code is 69 for a missing package, 64 for an error of the option parser (it has a `format_message`), and 70 for
-    any other error, which is a bug in labkit.
+    The code is 69 for a missing package, 64 for an error of the option parser (which has a `format_message`), and 70
+    for any other error, which is a bug in labkit. `verb` is the subcommand, for a hint to its --help.
     """
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
@@ -105,9 +105,9 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Report a system call that failed, and return the exit code for it.
+    """Report a system call that failed, and return the exit code for the failure.
 
-    The code is 64 for a full or forbidden disk, which the user can repair, and otherwise 70.
+    The code is 64 for a full or write-protected disk, which the user can repair, and otherwise 70.
     """
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)

@@ -49,16 +49,16 @@ MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: mak
 
 
 class Moved(TyperCommand):
-    """A removed subcommand: with any options, it only tells the user what to type instead."""
+    """A removed subcommand. Whatever options the user adds, it only says which command to type instead."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Raise `InvalidInput` with the subcommand's sentence from `MOVED`."""
+        """Raise `InvalidInput` with the sentence in `MOVED` on this subcommand."""
         assert self.name is not None
         raise InvalidInput(MOVED[self.name])
 
 
 def command(name: str) -> Any:
-    """Return the subcommand of this name, built from the function of this name in its module."""
+    """Return the subcommand of this name; the module of the same name contains its function."""
     verb = typer.Typer(add_completion=False, rich_markup_mode=None)
     verb.command(name)(resolve_name(f"labkit.cli.{name}:{name}"))
     return get_command(verb)

@@ -143,7 +143,10 @@ bisect = with_arguments(
 
 
 def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | None:
-    """Return the index of the version to crash-test next, within the range; None if no further test is needed."""
+    """Return the index of the version to crash-test next, within the range; None if no further test is needed.
+
+    `trials` maps the index of each tested version to its result.
+    """
     count = len(range_.versions)
     if question.every:
         return next((each for each in range(count) if each not in trials), None)
@@ -158,21 +161,27 @@ def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
 
 
 def _line(trial: Trial) -> str:
-    """Return the printed line on a version: number, date, guarantee (or why there is none), and weakest crash point."""
+    """Return the line to print on a tested version: its number, date, guarantee and weakest crash point.
+
+    Without a guarantee, the line says why there is none.
+    """
     words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 
 
 @dataclass(frozen=True)
 class _Running:
-    """Installs versions of a package, and crash-tests the pipeline with each."""
+    """Installs versions of a package, and crash-tests the pipeline with each version."""
 
     question: Question
     settings: PipelineSettings
     demand: Demand
 
     def try_version(self, version: str, day: str) -> Trial:
-        """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot do that."""
+        """Crash-test the pipeline with one version, released on `day`, and return the result.
+
+        Raises `ServiceUnavailable` if this machine cannot do that.
+        """
         print(f"{self.question.package} {version}", file=sys.stderr)
         requirements = [f"{self.question.package}=={version}", *self.question.requirements]
         try:

@@ -59,7 +59,10 @@ def check(
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    """Return the named notebooks, and those in the named folders. Raises `InvalidInput` for a folder without any."""
+    """Return the paths in `paths` that are files, and the notebooks with exercises in those that are folders.
+
+    Raises `InvalidInput` for a folder without such a notebook.
+    """
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}

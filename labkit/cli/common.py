@@ -17,7 +17,10 @@ Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to;
 
 
 def need_grader(command: str) -> None:
-    """Raise `MissingExtra` unless the grader is installed, the separate package with which instructors grade."""
+    """Raise `MissingExtra` if the grader is not installed, the separate package with which instructors grade.
+
+    `command` is the command that needs it.
+    """
     if importlib.util.find_spec("labkit.grading") is None:
         raise MissingExtra(
             f"{command} needs the grader, which is not installed: pip install labkit-grading=={__version__}."
@@ -42,11 +45,14 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 def typed_options(
     context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the values of the options that the user typed, by the options' names in Python; defaults are left out."""
+    """Return a dict from an option's name in Python to its value, only for the options that the user typed.
+
+    `words` has the values of all options, including defaults.
+    """
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 
 def is_typed(context: typer.Context, parameter: str) -> bool:
-    """Return whether the user typed this parameter, rather than leaving it at its default."""
+    """Return whether the user typed this parameter, so that its value is not just the default."""
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"

@@ -101,7 +101,7 @@ def _lines(points: Sequence[Mapping[str, str]]) -> str:
 
 
 def _check_dry(given: Sequence[str]) -> None:
-    """Raise `InvalidInput` if one of the options in `given`, by their names, has no effect together with --dry."""
+    """Raise `InvalidInput` if one of the options named in `given` has no effect together with --dry."""
     if useless := [each for each in ("out", "junit", "only", "expect", "also") if each in given]:
         raise InvalidInput(f"--dry only lists crash points, so --{useless[0]} has no effect; leave one of them out.")
 
@@ -127,7 +127,10 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield every option: the sink or pipeline to test, the common options, then those of a sink and of a pipeline."""
+    """Yield all options of the command, in the order in which --help lists them.
+
+    First comes the sink or pipeline to test, then common options, then options for sinks or pipelines only.
+    """
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)
         prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""
@@ -138,7 +141,10 @@ crashtest = with_arguments(crashtest, list(_parameters()))
 
 
 def _tell() -> "Tell":
-    """Return a function `(kind, text)` that prints progress to standard error, indented unless `kind` is `run`."""
+    """Return a function `(kind, text)` that prints a line of progress to standard error.
+
+    The function indents all lines except those of the kind `run`.
+    """
     console = Console(stderr=True)
 
     def tell(what: str, text: str) -> None:

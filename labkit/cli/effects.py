@@ -56,7 +56,7 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless either --command or --beside (recorded runs to compare) is given."""
+        """Raise `InvalidInput` unless exactly one is given: --command, or --beside, which compares recorded runs."""
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."
@@ -120,7 +120,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """In the `with` block, turn an `OSError` about the output folder (--out) into a message that says what to do."""
+    """Turn an `OSError` of the block about the output folder (--out) into an error that tells the user what to do."""
     try:
         with durable.explained(out):
             yield
@@ -134,7 +134,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 
 def _compare_records(records: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    """Print several recorded runs side by side, also into the folder `out` if it is given, and return 0."""
+    """Print several recorded runs side by side, and write them into the folder `out` if it is given; return 0."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
     result = Beside([read_record(each) for each in records])
@@ -155,7 +155,7 @@ def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str =
 
 
 def _code(record: "XRay", log: Path) -> int:
-    """Return the exit code for a recorded run, and print the last lines of a failed command to standard error."""
+    """Return the exit code for a recorded run; if its command failed, print the log's last lines to standard error."""
     if record.watched.status:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in words[-_TAIL:]:

@@ -83,7 +83,10 @@ class Search(Options):
     )
 
     def made(self) -> Model[Any]:
-        """Return the simulator to search, with its parameters. Raises `InvalidInput` if one of them is wrong."""
+        """Return the simulator to search, configured with its parameters.
+
+        Raises `InvalidInput` if no simulator is named, or if a parameter is wrong.
+        """
         if not self.model:
             raise InvalidInput(f"no simulator is named; choose one of {', '.join(MODELS)}.")
         return make(self.model, parse_settings(self.settings))
@@ -102,7 +105,7 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return a simulator's parameters by name, parsed from texts such as `participants=3`.
+    """Return a dict from name to value with a simulator's parameters, parsed from texts such as `participants=3`.
 
     Raises `InvalidInput` for a text of another form, or if a name occurs twice.
     """
@@ -153,14 +156,14 @@ def _code(exploration: Exploration) -> int:
 
 
 class _Limit:
-    """The limits on time and memory of a search; `reason` says in words which limit ended it, or is empty."""
+    """The limits on time and memory of a search. `reason` says in words which limit was reached; empty if none was."""
 
     def __init__(self, end: float, memory: int) -> None:
         self._end, self._memory, self._process = end, memory, psutil.Process()
         self.reason = ""
 
     def allows(self) -> bool:
-        """Return whether the search may go on: neither its time nor its memory is used up."""
+        """Return whether the search may go on, because it has reached neither its time limit nor its memory limit."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
         elif self._used() > self._memory:
@@ -180,7 +183,8 @@ class _Limit:
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
     """Yield a function that searches the states of a model: on Spark if `master` is given, else in `cores` processes.
 
-    The function takes `max_states` and `keep_going`. Raises `InvalidInput` if `cores` or `master` cannot be used.
+    The function takes the arguments `max_states` and `keep_going`. Raises `InvalidInput` if `cores` or `master` cannot
+    be used.
     """
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
@@ -196,7 +200,10 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Ca
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows the progress of a search on standard error, if that is a terminal."""
+    """Yield a function that shows the progress of a search on standard error, if standard error is a terminal.
+
+    Otherwise, and with `quiet`, the function does nothing.
+    """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda _progress: None
@@ -228,7 +235,7 @@ def _print_result(exploration: Exploration, stopped: str, took: float, states: s
 
 
 def print_violations(violations: Sequence[Violation]) -> None:
-    """Print each claim that does not hold, with the command that replays a run that violates it."""
+    """Print each claim that does not hold, with a command that replays a run in which the claim is violated."""
     for violation in violations:
         steps = len(violation.trace.actions)
         print(f"\nVIOLATED {violation.property}, {steps} steps: {violation.because}")
@@ -236,7 +243,10 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Run random schedules of a simulator, and print violated claims. Return 1 if there are any, otherwise 2."""
+    """Run random schedules of a simulator, and print violated claims. Return 1 if there are any, otherwise 2.
+
+    The code is never 0, because random schedules prove nothing.
+    """
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):

@@ -72,7 +72,10 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
-    """Print the result of grading one shard (a part of the submissions), which gives no table of the class yet."""
+    """Print how many submissions of one shard (a part of all submissions) were graded, and what to do next.
+
+    One shard gives no table of the class yet. Returns the exit code.
+    """
     if as_json:
         print(json.dumps({"shard": part} | _counts(done) | {"seed": done.seed, "level": done.level}))
     else:
@@ -123,7 +126,10 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Yield a function that shows on standard error how many submissions are done: as a bar, or as lines in a file."""
+    """Yield a function that shows on standard error how many submissions are done.
+
+    It updates a bar in a terminal, and otherwise prints one line per submission. With `quiet`, it shows nothing.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)

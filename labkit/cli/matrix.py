@@ -60,7 +60,7 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return the requested combinations of sink, commit order, store and failpoint, each with the predicted result.
+    """Return a dict from each requested combination of sink, commit order, store and failpoint to its predicted result.
 
     Raises `InvalidInput` for an unknown name, or if no combination matches.
     """
@@ -114,14 +114,20 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def simulated(cell: Cell) -> dict[str, Any] | None:
-    """Return the simulated result of this sink, order, store and failpoint; None if the store is not modelled."""
+    """Return the simulated result of one combination of sink, commit order, store and failpoint.
+
+    Returns None if the simulator does not model the store.
+    """
     if not is_modelled(cell.store):
         return None
     return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Simulate every combination of sink, order, store and failpoint; return 1 if a result is not as predicted."""
+    """Simulate each combination of sink, commit order, store and failpoint, and print the results.
+
+    Return 1 if a result differs from its prediction.
+    """
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -131,9 +137,9 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run every combination of sink, order, store and failpoint `repeat` times on real Spark, and print the results.
+    """Run each combination of sink, commit order, store and failpoint `repeat` times on real Spark; print the results.
 
-    With `both`, simulate each as well. Return 1 if a result is not as predicted.
+    With `both`, also simulate each combination. Return 1 if a result differs from its prediction.
     """
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each combination runs at least once; choose 1 or more.")
@@ -162,7 +168,10 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Raise `ServiceUnavailable` if a run needs a server that is missing or unsuitable, before folders are created."""
+    """Raise `ServiceUnavailable` if a run needs a server that is missing or unsuitable.
+
+    The check comes first, so that no folder is created in vain.
+    """
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
@@ -209,7 +218,7 @@ def _entry(
 
 
 def agreement(expected: dict[str, Any], results: Sequence[dict[str, Any] | None]) -> bool | None:
-    """Return whether every result equals the prediction; None if a result is missing."""
+    """Return True if every result equals the prediction, False if one does not, and None if a result is missing."""
     if any(result is not None and result != expected for result in results):
         return False
     return True if results and None not in results else None

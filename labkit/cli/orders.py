@@ -116,7 +116,11 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print which of the known designs, such as a batch marker, the recorded pipeline matches; return the exit code."""
+    """Print which known designs, such as a batch marker, the order of writes in a recorded pipeline matches.
+
+    `record` is the recorded run, `rows` tells the meaning of its writes, and `ends` names the write that ends a step.
+    Returns the exit code.
+    """
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
     meanings = [user_row(each) for each in rows]

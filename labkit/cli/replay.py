@@ -41,9 +41,10 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return a trace (the actions of one simulated run): `text` is the trace, or names a file or scenario that has one.
+    """Return the trace (the actions of one simulated run) that `text` contains or names.
 
-    Raises `InvalidInput` if there is no such trace.
+    `text` is a trace itself, a file with a trace, or the name of a scenario. Raises `InvalidInput` if there is no such
+    trace.
     """
     if "~" in text:
         return parse(text)
@@ -57,12 +58,15 @@ def _is_file(text: str) -> bool:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """Return the result of the whole simulated run for --json, such as the judge's verdict."""
+    """Return the results of a finished simulated run, such as the judge's verdict, as plain data for --json."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _account(walked: Replay) -> dict[str, object]:
-    """Return which anomalies, such as duplicates, the run's reader saw; empty for a simulator without a reader."""
+    """Return which anomalies, such as duplicates, a reader saw during the run, as plain data.
+
+    Empty for a simulator without a reader.
+    """
     account = reader_account(blueprint(walked.model.name), walked)
     return {} if account is None else account.to_json()
 

@@ -58,7 +58,7 @@ def _ask(verb: str, one: Service) -> Status:
 
 
 def sentence(status: Status) -> str:
-    """Return one sentence on whether a server runs, where, and how to start it."""
+    """Return one sentence that says whether a server runs, where, and if it does not run, how to start it."""
     about = f"{status.name} {status.version}".strip()
     if status.state == "up":
         return f"{about} is up: {status.address} (process {status.pid}, folder {status.folder})"
@@ -82,7 +82,10 @@ def _plain(status: Status) -> dict[str, Any]:
 
 
 def _open(status: Status) -> "list[TransactionDescription]":
-    """Return a Kafka broker's open transactions; readers at read_committed wait until these end."""
+    """Return the open transactions of a Kafka broker, because readers at read_committed wait until they end.
+
+    Empty for another server, or if the broker does not answer.
+    """
     if status.name != "kafka" or status.state not in READY:
         return []
     from labkit.stores.kafka.transaction import open_transactions
@@ -91,7 +94,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Return a sentence about an open Kafka transaction; readers at read_committed stop at its first record."""
+    """Return a sentence about an open Kafka transaction; readers at read_committed wait for all later records."""
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

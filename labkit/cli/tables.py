@@ -7,7 +7,7 @@ WIDE = 600
 
 
 def table(*columns: str) -> Table:
-    """Return an empty table with these columns, which draws no lines between cells and wraps long cells."""
+    """Return an empty table with these columns. It draws no lines between its cells, and wraps long texts."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         result.add_column(column, overflow="fold")
@@ -15,7 +15,7 @@ def table(*columns: str) -> Table:
 
 
 def show(rows: Table) -> None:
-    """Print a table; if standard output is no terminal, do not fit lines to a width, and strip trailing blanks."""
+    """Print a table; if standard output is not a terminal, print its lines at full width without trailing blanks."""
     console = Console()
     if console.is_terminal:
         console.print(rows)

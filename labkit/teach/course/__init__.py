@@ -56,8 +56,8 @@ def write(folder: Path, package: str) -> list[Path]:
 def with_notebooks(package: str) -> str:
     """Return the pip requirement `package` with the extra `[lab]` added, which installs JupyterLab.
 
-    A requirement that already names extras is returned unchanged. A URL becomes `labkit[lab] @ URL`; otherwise
-    `[lab]` follows the name `labkit` or the path of a wheel.
+    A requirement that already names extras is returned unchanged. A URL becomes `labkit[lab] @ URL`. Otherwise `[lab]`
+    is inserted after the name `labkit`, or appended to the path of a wheel.
     """
     if "[" in package:
         return package

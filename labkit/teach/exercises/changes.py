@@ -111,7 +111,7 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A test case: a table, a message to apply to it, and the simulator's state in which this happens.
+    """A test case: a table, a message to apply to it, and the simulator's state in which the message is next.
 
     The state is None if labkit combined table and message without a simulation.
     """
@@ -172,7 +172,7 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
-    """Yield messages about a word, each with a table that has rows for similar words, with and without that word."""
+    """Yield messages about a word, each with a table of similar words, with and without a row for the word itself."""
     for words in groups:
         table = tuple(Row(word, 1) for word in words)
         for place, word in enumerate(words):
@@ -181,7 +181,7 @@ def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
 
 
 def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
-    """Yield tables with one count of a pair, each with a message that retracts or upserts the pair's other count."""
+    """Yield tables with one count of a pair, each with a message that retracts or upserts the other count."""
     for first, second in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
         for kind in (Kind.RETRACT, Kind.UPSERT):
             yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))
@@ -238,7 +238,10 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
 
 
 def _difference(answer: list[Plain], right: list[Plain]) -> str:
-    """Return a sentence with the right rows or, if these are too many, with the rows that are missing or too many."""
+    """Return a sentence with the right rows.
+
+    If these are too long, the sentence lists instead which rows are missing in the answer and which are too many.
+    """
     if len(repr(right)) <= SHOWN:
         return f"The rows are {shown(right)}."
     there, wanted = Counter(map(json.dumps, answer)), Counter(map(json.dumps, right))
@@ -341,9 +344,10 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return a description of simulator states in which the input is the word `one`, and the table counts either word.
+    """Return a description of simulator states whose input is the word `one`, and whose table counts `one` or `other`.
 
-    Exercise `10b-prefix` builds its test cases from it; only a table with the row of `one` alone is right.
+    Exercise `10b-prefix` builds its test cases from the description; only the table with just the row of `one` is
+    right.
     """
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 

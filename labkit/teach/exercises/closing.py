@@ -22,7 +22,7 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """A simulator in which a learner's function allows or forbids the actions that `open_model` leaves to it."""
+    """A simulator in which a learner's function allows or forbids the actions that `open_model` leaves open."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
@@ -130,7 +130,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments with which this action makes labkit call the learner's function; None if it does not."""
+        """Return the arguments of the call that this action makes to the learner's function; None without a call."""
         return self.open_model.asks(before.state, action, after.state)
 
 

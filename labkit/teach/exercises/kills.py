@@ -78,7 +78,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee of a sink that makes these requests, if it is killed at any point and runs again."""
+    """Return the guarantee of a sink that makes these requests, is killed once at any point, and then runs again."""
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]

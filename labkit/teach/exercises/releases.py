@@ -24,14 +24,14 @@ EMPTY = "an empty folder"
 
 
 class Start(NamedTuple):
-    """The result of a start of a query's new version: one of `STARTS`, such as a refusal, and the reason."""
+    """What happens when a query's new version starts: one of `STARTS`, such as a refusal, and the reason."""
 
     start: str
     why: str
 
 
 def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Start:
-    """Return the result of starting a query's version `new` after `old`, as notebook 12b measured it with Spark 4.2.
+    """Return what happens when a query's version `new` starts after `old`, as measured in notebook 12b with Spark 4.2.
 
     `sink` is one of `SINKS`. `unfinished` tells whether the newest planned batch of the old version lacks its commit.
     """
@@ -90,12 +90,15 @@ def _is_total(version: Version) -> bool:
 
 
 def _rows_by(version: Version) -> tuple[bool, Any]:
-    """Return the key by which a version writes its rows: that of its state or, without state, the order's number."""
+    """Return by which key a version writes its rows: whether it keeps state, and the keys of the state.
+
+    A version without state writes its rows by the number of the order.
+    """
     return _has_state(version), version["keys"]
 
 
 def _refusal(old: Version, new: Version) -> str:
-    """Return why Spark does not start `new` from the checkpoint of `old`, or an empty text if it does."""
+    """Return why Spark does not start `new` from the checkpoint of `old`; the text is empty if Spark does start it."""
     if new["sources"] != old["sources"]:
         return "the checkpoint has offsets for more or fewer sources"
     for part, named in ((_has_state, "state"), (lambda version: bool(version["values"]), "values in its state")):
@@ -111,9 +114,9 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return the result of starting the version `new` after `old`, the mildest remedy for it, and the reasons.
+    """Return what happens when the version `new` starts after `old`, the mildest remedy, and the reasons.
 
-    The reasons explain the result and, if a new checkpoint is not enough as a remedy, why it is not.
+    The reasons explain what happens and, if a new checkpoint is not enough as a remedy, why it is not.
     """
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
@@ -171,7 +174,7 @@ def _pasted(
     unfinished: bool,  # noqa: FBT001  # as the learner's function
     changes: Changes,
 ) -> str:
-    """Return a line that calls the learner's `review` with these arguments, in which `new` names only the changes."""
+    """Return a line of Python that calls the learner's `review`, with only the changes of `new` written out."""
     changed = f"old | { ({part: new[part] for part in changes})!r}" if changes else "dict(old)"
     return f"old = {old!r}; new = {changed}; review(old, new, {sink!r}, {unfinished})"
 
@@ -201,10 +204,10 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield for each kind of query, such as a count, its name, its keys and values, and changes of these to review.
+    """Yield for each kind of query, such as a count: its name, its keys and values, and changes of the keys and values.
 
     `names` are three text columns, `numbers` three columns of whole numbers, and `functions` an aggregate for each of
-    the latter.
+    the columns in `numbers`.
     """
     key, other, third = ((name, "string") for name in names)
     number = (numbers[0], "bigint")
@@ -267,9 +270,9 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return everything in a version except its keys and values, such as its filter, and changes of this to review.
+    """Return everything in a version except its keys and values, such as its filter, and a list of changes to these.
 
-    `low` is a number that filter and names contain.
+    `low` is a number that the filter and the names of checkpoint and table contain.
     """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
@@ -289,8 +292,8 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
 def many_columns(parts: Version, size: int) -> Variant:
     """Return a variant whose old version is large: `size` key columns, 13 values, 112 sources and 15 settings.
 
-    15 is the number of settings that a checkpoint of Spark remembers; each of them is changed alone. `parts` is the
-    rest of the version, as `places` returns it.
+    A checkpoint of Spark remembers 15 settings; each of them is changed alone. `parts` are the other parts of the
+    version, as `places` returns them.
     """
     keys = tuple((f"column {number}", "string") for number in range(size))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
@@ -312,15 +315,15 @@ def many_columns(parts: Version, size: int) -> Variant:
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
-    """Return one change of a version for each of these values, which sets `part`, such as `filter`, to this value."""
+    """Return a list of changes of a version, one for each value: it sets `part`, such as `filter`, to the value."""
     return [{part: value} for value in values]
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
     """Return the test cases for one kind of query: changes of its old version, each combined with every sink.
 
-    `changes` are those from `places`, and `own` those of the query's keys and values. Some cases combine two changes:
-    the first changes of two different parts, or a new checkpoint with the first of `own`.
+    `changes` are those from `places`, and `own` the changes of the query's keys and values. Some cases combine two
+    changes: of two different parts, or a new checkpoint with the first change in `own`.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -329,7 +332,10 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
 
 
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
-    """Return each change combined with every sink, once with a finished and once with an unfinished batch."""
+    """Return test cases that combine each change with every sink.
+
+    Each combination occurs twice: the newest batch of the old version is finished or unfinished.
+    """
     return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
 
 

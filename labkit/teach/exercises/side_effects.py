@@ -30,7 +30,10 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield test cases: a list of announced prices, a time near a change of price, and the list of all prices."""
+    """Yield test cases: a list of announced prices, the time of an order, and the list of all prices.
+
+    The time is at a change of price or next to one.
+    """
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
     moments = (begin + step for step in steps for begin, _ in asked)
@@ -40,8 +43,8 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
     """Yield lists of announced prices: the first price and any selection of the later ones, in any order.
 
-    With more than `FEW` later prices, yield only three lists: all prices in order, with the later ones reversed, and
-    with some of them before the first.
+    With more than `FEW` later prices, yield only three lists, each with all prices: in order, with the later prices
+    reversed, and with some of the later prices before the first.
     """
     first, *later = versions
     if len(later) > FEW:
@@ -54,7 +57,7 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
-    """Return the failed result if the learner's function gives a wrong price for a case; None if it is right.
+    """Return the failed result if the learner's function gives a wrong price for a case; None if the price is right.
 
     Also returns None if the announced list lacks a price that the case needs, because then no answer is right.
     """
@@ -83,7 +86,7 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that gives calls to an outside service idempotency keys.
+    """Check a learner's function that gives idempotency keys to calls to an outside service.
 
     A call that is repeated after a crash must keep its key, and different calls must have different keys. If the
     variant has a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key
@@ -112,7 +115,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
-    """Yield every call to the outside service and, if the variant has `again`, its repetitions after a crash."""
+    """Yield every call to the outside service and, if the variant has `again`, repetitions of calls after a crash."""
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *(VOLATILE if "again" in dict(variant.parameters) else ())):
         other = USUAL if again is None else USUAL | {again: variant["again"]}
@@ -127,7 +130,7 @@ def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
     """Yield different calls that get equal idempotency keys by usual mistakes, such as joined texts or cut numbers.
 
-    Their texts are built from `word`, and their numbers from `large`, which has about 18 digits.
+    The calls' texts are built from `word`, and their numbers from `large`, which has about 18 digits.
     """
     between = [*_between(ask, _row(word, 1, 2, f"{word} now"), (word, f"{word} now")), *_IN_TOPICS]
     for text in (*between, *(f"{each}1{each}2{each}" for each in _IN_TOPICS)):
@@ -145,9 +148,10 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls that get equal keys if a key joins numbers without a separator, or adds a multiple of one to another.
+    """Yield calls that get equal keys in a key without separators between its parts.
 
-    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1.
+    Others collide if a key is one number, the sum of a part and a multiple of another part. For example, partition 1
+    and offset 11 give the same digits as partition 11 and offset 1.
     """
     for base, width in product((10, 16), range(1, 12)):
         yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))
@@ -187,9 +191,10 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the separator between topic and call in the learner's key for a row, if it could be part of a topic's name.
+    """Yield the separator between topic and call in the learner's key for a row, if a topic's name could contain it.
 
     With such a separator nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
+    `parts` are the topic and the call.
     """
     key = ask(row)
     topic, call = parts
@@ -201,7 +206,7 @@ def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Itera
 
 
 def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result if `keys` are a hash of fewer than `FEWEST_BITS` bits, which is too short; else None."""
+    """Return the failed result if `keys` are a short hash, with fewer than `FEWEST_BITS` bits; otherwise None."""
     if (size := bits(keys)) >= FEWEST_BITS:
         return None
     (row,), _ = ask.questions[-1]
@@ -225,8 +230,8 @@ def _split_call(
 ) -> Finding | None:
     """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
-    `calls` maps each idempotency key to the first call that got it, and `identities` to the values that identify this
-    call also when it is repeated.
+    `calls` maps each idempotency key to the first call that got it. `identities` maps each key to the values that
+    identify this call, which are the same when the call is repeated.
     """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():

@@ -47,9 +47,9 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table that a sink fills by upserts, with the key that a learner's function gives each row.
+    """The table that a sink fills by upserts. A learner's function gives each row its key.
 
-    Each sequence of written rows is judged once; then its verdict is cached.
+    The verdict on a sequence of written rows is cached, so that each sequence is judged only once.
     """
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ class Table:
     def key(self, seen: VisibleRow) -> str:
         """Return the key that the learner's function gives a row, as JSON.
 
-        Raises `Unusable` if a table cannot use it as a key.
+        Raises `Unusable` if a table cannot use the answer as a key.
         """
         return usable_key(self.ask, self.row(seen))
 
@@ -83,7 +83,10 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on a row that another row overwrote, or that the table has twice, with the keys of both."""
+        """Return a sentence on a row that is lost because another row overwrote it, or that the table has twice.
+
+        The sentence contains the keys that explain the fault.
+        """
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -121,8 +124,8 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a learner's key function gives different records different keys, in an input too long to simulate.
 
-    The input consists of the words of `variant`, of `CONFUSED`, of many other similar words, and then of the last word
-    again and again, up to offsets near `large`. From this last part, only records with similar offsets or counts are
+    The input consists of the words of `variant`, the words in `CONFUSED`, many other similar words, and then one word
+    again and again, up to offsets near `large`. Of the repeated word, only records with similar offsets or counts are
     tested. Keys that are a hash must be long enough (`FEWEST_BITS`).
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
@@ -145,7 +148,7 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
 
 def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result if `keys` are a hash of fewer than `FEWEST_BITS` bits, which is too short; else None."""
+    """Return the failed result if `keys` are a short hash, with fewer than `FEWEST_BITS` bits; otherwise None."""
     if (size := bits(keys)) >= FEWEST_BITS:
         return None
     (row,), _ = ask.questions[-1]
@@ -196,7 +199,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's key function in every schedule of a job that appends rows.
 
     The schedules contain crashes and deleted checkpoint folders. If the variant has a list of `words`, check instead
-    single records of an input that begins with them.
+    single records of an input that begins with these words.
     """
     if not isinstance(variant["words"], str):
         return judge_long_input(answer, variant)
@@ -232,9 +235,9 @@ def _searched(model: ObservedModel) -> Finding:
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
-    A second search leaves out crashes between writing the rows and confirming the batch in the log, because after such
-    a crash even a right function repeats rows. If the variant has a `batch`, check instead the commit of this batch
-    with many `rows`, after many other batches.
+    After a crash between writing the rows and confirming the batch in the log, even a right function repeats rows. So a
+    second search leaves out such crashes. If the variant has a `batch`, check instead the commit of this batch with
+    many `rows`, after many other batches.
     """
     if "batch" in dict(variant.parameters):
         return ONE_COMMIT.judge(answer, variant)
@@ -249,8 +252,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has a batch number `decided`, check instead single recoveries that must commit all batches up to this
-    one, which many `tasks` wrote.
+    If the variant has a batch number `decided`, check instead single recoveries. They must commit all batches up to
+    this number, each written by many `tasks`.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)
@@ -270,7 +273,7 @@ REMAINDERS = (
 
 
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
-    """Yield arguments of the learner's `commit`: the batch, its rows' offsets, and the batches already confirmed."""
+    """Yield arguments of the learner's `commit`: a batch, its rows' offsets, and the batches already confirmed."""
     batch: int = variant["batch"]
     offsets: list[Plain] = [*range(1_000, 1_000 + variant["rows"])]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
@@ -332,8 +335,9 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
 def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
     """Yield arguments of the learner's `recover_and_commit` with one long list each.
 
-    That is a vote with `tasks` handles, a list of many votes, or a list of `tasks` open transactions. The other lists
-    are short, because an answer that compares each element with each would otherwise take too long.
+    The long list is a vote's `tasks` handles, a list of many votes, or a list of `tasks` open transactions. The other
+    lists are short, because an answer that compares each element of one list with each of another would otherwise take
+    too long.
     """
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]
@@ -380,14 +384,17 @@ ONE_RECOVERY = Cases("recover_and_commit", _many_tasks, _wrong_recovery, "It is 
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function: the words and counts that an outside reader saw, in order."""
+    """Return the argument of the learner's function: a list of the words and counts that a reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states in which a reader saw two counts of one word, with other words' rows between and after."""
+    """Yield simulator states in which a reader saw two counts of one word, and between and after them other rows.
+
+    The other rows are of other words; `parts` says how many there are.
+    """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])
@@ -408,8 +415,8 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 def judge_jump(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
 
-    The cases are states of the simulators that the variant lists. If the variant has `word` and `large`, they are rows
-    with words and counts similar to these; if it has `rows`, they are lists with this number of rows.
+    The cases are states of the simulators that the variant lists. If the variant has `word` and `large`, the cases are
+    rows with similar words and counts instead; if it has `rows`, they are lists with this number of rows.
     """
     if "rows" in dict(variant.parameters):
         return MANY_ROWS.judge(answer, variant)
@@ -417,7 +424,7 @@ def judge_jump(answer: Answer, variant: Variant) -> Finding:
 
 
 class Sights(NamedTuple):
-    """The rows that a reader saw one after the other, and whether no word's count ever became smaller."""
+    """A test case: the rows that a reader saw one after the other, and in `is_kept` whether no count became smaller."""
 
     seen: list[Plain]
     """The rows in their order; each is a word and a count."""

@@ -58,7 +58,7 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')
 def said(*answers: Answered) -> Card:
-    """Return one card that shows the answers of servers one below the other, such as results of `session.run`.
+    """Return one card that shows several servers' answers one below the other, such as results of `session.run`.
 
     Raises `InvalidInput` without an answer.
     """
@@ -76,6 +76,6 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
-    """Return an HTML table with the headings `head`; if it has no rows, the text `none` follows it."""
+    """Return an HTML table with the headings `head` and the rows `body`; if it has no rows, also the text `none`."""
     result = table(head, body)
     return [result] if body else [result, para(none, kind="lkc-under")]

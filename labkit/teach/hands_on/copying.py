@@ -42,7 +42,7 @@ class CopyJob:
     def start(self, trusts: Trusted = "checkpoint") -> None:
         """Recover from the checkpoint file: commit the transactions in it, abort all others, and go to its offset.
 
-        With `trusts="group"` the job goes to the offset that is stored in its consumer group instead.
+        With `trusts="group"` the job goes instead to the offset that its consumer group has committed.
         """
         position, decided = self._stored()
         for handle in self._sink.store.prepared("copy"):
@@ -68,7 +68,7 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """Decide to commit a transaction: write its handle and the read position into the checkpoint file.
+        """Decide to commit a transaction: write its handle and the job's read position into the checkpoint file.
 
         The file is replaced atomically, so a crash leaves either the old or the new checkpoint.
         """
@@ -107,9 +107,9 @@ class CopyJob:
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
     """Copy half of the records and stop, let a second job copy the rest, and return the verdict on the copy.
 
-    In between, the consumer group's offset is set to `group_says`. `trusts` says from where the second job takes its
-    start position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset that is
-    not between 0 and `records`.
+    Before the second job starts, the consumer group's offset is set to `group_says`. `trusts` says from where the
+    second job takes its start position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for
+    an offset that is not between 0 and `records`.
     """
     if not 0 <= group_says <= records:
         raise InvalidInput(
@@ -133,9 +133,10 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps(Tabled):
-    """The steps of a job that copies Kafka records, and the records that readers get after each step.
+    """The steps of a job that copies Kafka records, and for each step what readers get after it.
 
-    If it is uncertain which records readers get after a step, because the broker may not have finished, there is None.
+    Instead of the records, a step has None if the broker may not have finished, so that it is uncertain what readers
+    get.
     """
 
     title = "What the job did, and what readers get after each step"
@@ -144,7 +145,10 @@ class Steps(Tabled):
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """Return the number (from 1) of the first step after which a reader at this level gets `word`, or None."""
+        """Return the number (from 1) of the first step after which a reader gets `word`; None if there is none.
+
+        `isolation` is the isolation level of the reader.
+        """
         for number, (_, look) in enumerate(self.steps, start=1):
             if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
                 return number
@@ -174,7 +178,7 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy; after each, yield its name and whether it is certain what readers get now."""
+    """Perform the steps of a copy. After each step, yield its name, and whether it is certain what readers get now."""
     job.start()
     yield "starts: its checkpoint says offset 0", True
     [first] = job.read(1)

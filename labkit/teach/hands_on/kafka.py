@@ -35,7 +35,7 @@ HEAD = ("", "can read up to", "gets")
 class Look(Answered):
     """A Kafka topic as readers get it at one moment: its records at both isolation levels, and the open transactions.
 
-    `end` is the end offset of the log, and `stable` the last stable offset.
+    Offsets: `end` is the end offset of the log, and `stable` the last stable offset.
     """
 
     uncommitted: list[str]
@@ -45,11 +45,11 @@ class Look(Answered):
     open: list[str]
 
     def __str__(self) -> str:
-        """Return what readers at both isolation levels get as a table, and the open transactions, as text."""
+        """Return text: a table of the records that readers get at both isolation levels, and the open transactions."""
         return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
 
     def parts(self) -> Sequence[Html]:
-        """Return what readers at both isolation levels get as an HTML table, and a line with the open transactions."""
+        """Return HTML: a table of the records that readers get at both isolation levels, and the open transactions."""
         return [table(HEAD, self._rows()), para(self._open())]
 
     def _rows(self) -> list[tuple[str, str, str]]:
@@ -98,7 +98,7 @@ class Topic:
     def pre_commit(self, name: str) -> ServerAnswer:
         """Flush a transaction's records to the broker, and store its transactional.id, producer id and epoch.
 
-        With these, any process can commit the transaction later.
+        With the stored values, any process can commit the transaction later.
         """
         return _tried(name, "pre-committed", lambda: self._transaction(name).prepare())
 
@@ -109,15 +109,16 @@ class Topic:
     def ask_to_commit(self, name: str) -> ServerAnswer:
         """Send the request to commit a transaction, and return the answer of Kafka's transaction coordinator.
 
-        In contrast to `commit`, the request is sent even if the transaction is finished. The coordinator answers
+        In contrast to `commit`, this sends the request even if the transaction is finished. The coordinator answers
         once the decision is in its own log; the commit marker reaches the topic a moment later.
         """
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
-        """Send the request to commit a transaction, and return the name of the error that the coordinator answers.
+        """Send the request to commit a transaction, and return the name of the error in the coordinator's answer.
 
-        The name is NoError if there is none. Raises `InvalidInput` if `pre_commit` was not called for this transaction.
+        The name is NoError if the coordinator accepts the request. Raises `InvalidInput` if `pre_commit` was not called
+        for this transaction.
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
@@ -205,7 +206,7 @@ class Kafka:
         return next(self._places)
 
     def clean(self) -> None:
-        """Delete every topic that `topic()` created."""
+        """Delete every topic that the method `topic` created."""
         for topic in self._topics:
             topic.destroy()
         self._topics.clear()
@@ -233,7 +234,7 @@ _numbers = count(1)
 
 
 def _tried(name: str, done: str, act: Callable[[], object]) -> ServerAnswer:
-    """Call `act`, and return `done` or the broker's refusal as the answer about the transaction `name`."""
+    """Call `act`, which changes the transaction `name`; return `done` as the answer, or the broker's refusal."""
     try:
         act()
     except LabError as refusal:

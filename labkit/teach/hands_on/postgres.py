@@ -57,11 +57,11 @@ class Reply(answers.Answered):
         return self.rows[0][0]
 
     def __str__(self) -> str:
-        """Return for each statement the server's message, its rows as a table, or its error with SQLSTATE, as text."""
+        """Return lines of text: for each statement the server's message, rows, or error with SQLSTATE."""
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     def parts(self) -> Sequence[Html]:
-        """Return for each statement the server's message, its rows, or its error, as HTML tables."""
+        """Return a list of HTML tables: for each statement the server's message, rows, or error."""
         return [part for answer in self.answers for part in self._parts(answer)]
 
     def _parts(self, answer: Answer) -> Sequence[Html]:
@@ -171,9 +171,9 @@ class Postgres:
             connection.close()
 
     def kill(self) -> answers.ServerAnswer:
-        """Kill every process of the private server with SIGKILL, restart the server, and report this as one line.
+        """Kill every process of the private server with SIGKILL, restart the server, and report the result as one line.
 
-        A user's own server is not killed; then the line says so.
+        labkit does not kill a user's own server; then the line says so.
         """
         if self._server.folder is None:
             return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")

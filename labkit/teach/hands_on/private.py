@@ -27,9 +27,9 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the user's server, which the environment variable `variable` names; otherwise a private one.
+    """Return the user's server if the environment variable `variable` names one; otherwise a private server.
 
-    The first call starts the private server. Raises `ServiceUnavailable` if it cannot be started.
+    The first call starts the private server with `start`. Raises `ServiceUnavailable` if it cannot be started.
     """
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
@@ -59,9 +59,10 @@ _clients: dict[str, Client] = {}
 def client(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
 ) -> ClientT:
-    """Return a new client, made by `make`, of the server that `find` returns; first let an earlier client clean up.
+    """Return a new client of the server that `find` returns; `make` creates the client.
 
-    A client of a user's own server also cleans up when this process ends.
+    First, the client of an earlier call cleans up. A client of a user's own server also cleans up when this process
+    ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

@@ -37,7 +37,10 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """The fault of the first consumer: SIGKILL, SIGSTOP, or a call that lasts as long as the second consumer runs."""
+    """How labkit disturbs the first consumer: it is killed, suspended by SIGSTOP, or slow.
+
+    A slow consumer waits inside a call until the second consumer has ended.
+    """
 
     KILL = "kill"
     STOP = "stop"
@@ -45,7 +48,10 @@ class Fault(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's program to run as two consumers of one group, its servers, and the fault of the first consumer."""
+    """A learner's program to run as two consumers of one group, its servers, and the fault of the first consumer.
+
+    `moment` is the point of the program at which the fault happens.
+    """
 
     broker: str
     topic: str
@@ -74,9 +80,9 @@ class Task(msgspec.Struct, frozen=True):
 class Ended(msgspec.Struct, frozen=True):
     """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one reached.
 
-    `problem` says why the run has no result, and what to do: the first consumer failed before its moment, the second
-    one failed, or one took too long. It is `NEVER` if the first one ended without reaching its moment, and empty if
-    nothing went wrong.
+    A moment is a named point of the program. `problem` says why the run has no result, and what to do: the first
+    consumer failed before the moment of its fault, the second one failed, or one of them took too long. It is `NEVER`
+    if the first consumer ended without reaching that moment, and empty if nothing went wrong.
     """
 
     first: str
@@ -108,7 +114,7 @@ class Worker:
         )  # fmt: skip
 
     def poll(self) -> list[int]:
-        """Return the numbers of the next orders, at most three; an empty list if this consumer has read all."""
+        """Return the numbers of the next orders, at most three; an empty list if none is left for this consumer."""
         member = self._joined()
         while True:
             if orders := member.poll():
@@ -131,7 +137,7 @@ class Worker:
         self._at(f"charged {order}")
 
     def at(self, moment: str) -> None:
-        """Report that the program has reached the point called `moment`, where labkit may kill or stop the consumer."""
+        """Report that the program has reached the point called `moment`, where labkit may disturb the consumer."""
         self._at(moment)
 
     def close(self) -> None:
@@ -154,7 +160,7 @@ def connected(task: Task) -> Connection:
 
 
 class _Process:
-    """A consumer in a forked process, with one pipe for its reports and one on which it waits until it may continue."""
+    """A consumer in a forked process. One pipe carries its reports, and on the other it waits until it may continue."""
 
     def __init__(self, task: Task, name: str, moment: str) -> None:
         self.name, self.lines = name, list[str]()
@@ -197,7 +203,7 @@ class _Process:
 
     @property
     def failed(self) -> str:
-        """A clause for the learner: the error with which this process ended, and what to do about it."""
+        """A clause for the learner: the error with which this process ended, and what to do about the error."""
         explained = (line[4:] for line in self.lines if line.startswith("why "))
         return f"{self.name} ended with {next(explained, f'{self.end}; run the cell again')}"
 
@@ -207,7 +213,7 @@ class _Process:
 
 
 class _Pair:
-    """The two consumers of a task; `react` starts the second one, and later continues the first one."""
+    """The two consumers of a task. `react` starts the second consumer, and later lets the first one continue."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.first = task, _Process(task, "A", task.moment)
@@ -281,7 +287,7 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
 
 
 def _explained(error: BaseException, task: Task) -> str:
-    """Return an error's type, message and line in the learner's program, and what to do, as a clause on one line."""
+    """Return a clause on an error of the learner's program: its type, message and line, and what to do."""
     message = ""
     with suppress(Exception):  # the learner's own class may fail to give its text
         message = " ".join(str(error).split())

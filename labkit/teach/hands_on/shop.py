@@ -78,8 +78,8 @@ class Shop:
     def run(self, program: Callable[..., object], *changes: Change, kill: str = "") -> ServerAnswer:
         """Run a function of yours in a separate process, once for each change, and report how the process ended.
 
-        The function gets the shop, and the change if there is one. With `kill`, the process is killed by SIGKILL
-        when the function calls `shop.at(kill)`. A new process then continues with the next change, or calls the
+        The function gets the shop, and the change if there is one. With `kill`, SIGKILL ends the process when the
+        function calls `shop.at(kill)`. A new process then continues with the next change or, without changes, calls the
         function again. Raises `InvalidInput` if the function never makes that call, and `JobFailed` if it raises an
         error.
         """
@@ -117,9 +117,9 @@ class Shop:
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return the changes for which the warehouse, which reads the topic, has sent a parcel, in order.
+        """Return the changes for which the warehouse has sent a parcel, in order.
 
-        Each is a row of the table `parcels`.
+        The warehouse reads the topic, and writes a row into the table `parcels` for each parcel.
         """
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
@@ -140,7 +140,7 @@ class Shop:
     def open_slot(self) -> str:
         """Create the publication and the logical replication slot for the outbox table.
 
-        Returns the name of the snapshot that PostgreSQL exports at that moment.
+        Returns the name of the snapshot that PostgreSQL exports when it creates the slot.
         """
         with explained(self.db, redacted(self._place.address)):
             self.db.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE outbox").format(self._name))
@@ -173,7 +173,7 @@ class Shop:
 
     @property
     def slot(self) -> str:
-        """The name of the shop's replication slot and publication."""
+        """The name of the shop's replication slot, which is also the name of the publication."""
         return self._place.schema
 
     @property
@@ -184,7 +184,10 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Drop the publication, and the replication slot, because of which the server would keep its WAL forever."""
+        """Drop the publication and the replication slot.
+
+        The server keeps its WAL for as long as a slot exists that nobody reads.
+        """
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

@@ -93,9 +93,9 @@ def inserted(data: bytes) -> Change | None:
 
 
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
-    """Read the shop's replication slot; return each row inserted into the outbox, with its commit's LSN.
+    """Return the rows inserted into the outbox, read from the replication slot, each with the LSN of its commit.
 
-    `function` is the SQL function that reads: one that only peeks, or one that also confirms the changes.
+    `function` is the SQL function that reads the slot: one only peeks, and another one also confirms the changes.
     """
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
@@ -113,7 +113,10 @@ def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, 
 
 
 def read(topic: str, start: int = 0) -> list[tuple[Change, int]]:
-    """Return the changes in a topic's messages from offset `start` on, read with read_committed, with their offsets."""
+    """Return pairs of a change and its offset, for the topic's messages from offset `start` on.
+
+    The messages are read with the isolation level read_committed.
+    """
     store = KafkaStore(Path(topic)).topic
     if (name := store.find()) is None:
         return []
@@ -153,7 +156,7 @@ class ShopInProcess:
             group.commit(position + 1)
 
     def peek(self) -> list[tuple[Change, str]]:
-        """Return the changes that the replication slot has not confirmed yet, each with its LSN; confirm nothing."""
+        """Return the changes that the replication slot has not confirmed yet, each with its LSN; do not confirm any."""
         return streamed(self.db, self._place, PEEK)
 
     def get(self) -> list[tuple[Change, str]]:
@@ -166,9 +169,9 @@ class ShopInProcess:
 
 
 def main() -> None:
-    """Run the program from standard input in a process; after the intended kill, continue in another process.
+    """Run the learner's program from standard input in a process; after the intended kill, continue in another process.
 
-    Prints the record of each process as JSON.
+    The new process gets the changes that are left. Prints the record of each process as JSON.
     """
     channel = os.dup(1)
     os.dup2(2, 1)  # the learner's program must not print between the records

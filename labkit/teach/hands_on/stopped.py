@@ -38,7 +38,7 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The result for one store: the last output lines of the stopped writer and of its successor, and a verdict."""
+    """The result for one store: the last output lines of the stopped writer and of the second writer, and a verdict."""
 
     name: str
     first: str
@@ -54,7 +54,7 @@ class Stopped(NamedTuple):
 
 
 class StoppedWriters(Tabled):
-    """The results of `lab.stopped_writers`, one for each kind of store; a notebook displays them as a table."""
+    """The results of `lab.stopped_writers`, one for each store; a notebook displays them as a table."""
 
     title = "Stopped, replaced, and continued"
     under = "Real processes: SIGSTOP, a second writer, SIGCONT."
@@ -82,7 +82,7 @@ class StoppedWriters(Tabled):
 def stopped_writers() -> StoppedWriters:
     """Suspend a writer before it writes, let a second one write, resume the first, and check each store's rows.
 
-    The stores are a file, two tables and a Kafka topic; without a broker, Kafka is left out and the result says so.
+    The stores are a file, two tables and a Kafka topic. Without a broker, the topic is left out and the result says so.
     Raises `JobFailed` if a writer does not respond.
     """
     writers, missing = [], ""
@@ -150,7 +150,7 @@ class _Writer:
         return line
 
     def go_on(self) -> None:
-        """Tell the writer to write now; a suspended process does so when it is resumed."""
+        """Tell the writer to write now; a suspended writer does so as soon as it is resumed."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -169,7 +169,10 @@ class _Writer:
 
 
 def _stopped(store: str, place: str) -> dict[str, str]:
-    """Suspend a writer before it writes, let a second one write, resume the first; return both last output lines."""
+    """Suspend a writer before it writes, let a second one write, and resume the first writer.
+
+    Returns a dict with the last output line of each, with the keys `first` and `second`.
+    """
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))
         first.says()

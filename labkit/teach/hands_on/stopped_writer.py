@@ -19,9 +19,9 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read now which rows are missing from a file, and return a function that appends these when it is called.
+    """Read now which rows are missing from a file, and return a function that later appends these rows.
 
-    That call does not read again, so it may append rows that another writer has appended meanwhile.
+    The returned function does not read again, so it may append rows that another writer has appended meanwhile.
     """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
@@ -36,9 +36,9 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read now which rows are missing from a table, and return a function that inserts these when it is called.
+    """Read now which rows are missing from a table, and return a function that later inserts these rows.
 
-    That call does not read again, so it may insert rows that another writer has inserted meanwhile.
+    The returned function does not read again, so it may insert rows that another writer has inserted meanwhile.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:

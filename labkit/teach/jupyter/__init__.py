@@ -23,7 +23,7 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 def notebook_folder(named: Path | None = None) -> Path:
     """Return the folder that contains the course's notebooks.
 
-    Searches `named` and its subfolder `notebooks`; without `named`, the current folder and then labkit's own
+    Searches the folder `named` and its subfolder `notebooks`; without `named`, the current folder and then labkit's own
     checkout. Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
@@ -76,7 +76,10 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return `variables` (default: this process's) extended so that JupyterLab uses labkit's settings first."""
+    """Return environment variables for JupyterLab with which it uses labkit's settings before all others.
+
+    They are a copy of `variables` (default: those of this process) with additions.
+    """
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
         merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))

@@ -22,7 +22,7 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of labkit's sinks, between two empty files that mark the second batch.
+    """Write and commit two batches with one of labkit's sinks; two empty files mark where the second begins and ends.
 
     The caller counts the disk operations of the second batch only, because the first one also creates folders. The
     files are called `BEGIN` and `END`. If the sink supports it, the engine logs its decision before each commit.
@@ -55,7 +55,7 @@ def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
 
 
 def main(place: str, *cases: str) -> None:
-    """Write the batches of each case, a sink and a number of rows such as `wal-400`, into a subfolder of `place`."""
+    """Write the batches of each case (a sink and a number of rows, such as `wal-400`) into a subfolder of `place`."""
     for case in cases:
         sink, _, rows = case.rpartition("-")
         folder = Path(place) / case

@@ -36,7 +36,7 @@ ELSEWHERE = "System calls cannot be watched here, so these are counts from anoth
 
 
 class Counts(NamedTuple):
-    """The numbers of disk operations with which a sink writes one batch."""
+    """How many disk operations of each kind a sink performs to write one batch."""
 
     files: int
     """The number of files created."""
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
 class Effects(Tabled, dict[tuple[str, int], Counts]):
     """The results of `lab.count_effects`, displayed as a card.
 
-    A dict from sink and number of rows in a batch to the numbers of disk operations.
+    A dict from a pair (sink, rows in a batch) to the numbers of disk operations.
     """
 
     title = "What one batch does to the disk"
@@ -66,7 +66,7 @@ class Effects(Tabled, dict[tuple[str, int], Counts]):
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """Return which of a sink's counts, such as `files`, are larger for the largest batch than for the smallest."""
+        """Return the names of a sink's counts, such as `files`, that grow from the smallest to the largest batch."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
@@ -85,7 +85,7 @@ class Effects(Tabled, dict[tuple[str, int], Counts]):
 def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
     """Count the files, syncs, renames and bytes with which each sink writes one batch.
 
-    `sizes` are numbers of rows in the batch. Where system calls cannot be traced, returns recorded counts. Raises
+    `sizes` are numbers of rows in the batch. If this machine cannot trace system calls, returns recorded counts. Raises
     `InvalidInput` for a sink that cannot write to plain files, or for a size out of range.
     """
     if unknown := [each for each in sinks if each not in SINKS]:
@@ -102,7 +102,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return recorded counts, which are shipped with labkit, by sink and number of rows."""
+    """Return the recorded counts that are shipped with labkit, as a dict from a pair (sink, number of rows)."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)
@@ -147,7 +147,7 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 
 
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
-    """Return the system calls in a folder that were made between the files `BEGIN` and `END`."""
+    """Return the system calls on files in a folder, from the creation of the file `BEGIN` to that of the file `END`."""
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):

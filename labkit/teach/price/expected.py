@@ -36,8 +36,8 @@ def noted(question: str) -> float | None:
 def expected_wait(question: str) -> Card:
     """Return a chart of waits against commit intervals that shows only the line that you predicted.
 
-    `question` is the question for which you predicted the slope, such as `"13-slope"`. Raises `InvalidInput` for an
-    unknown question, or one that does not ask for a number.
+    `question` is the question about the slope of this line, such as `"13-slope"`. Raises `InvalidInput` for an unknown
+    question, or one that does not ask for a number.
     """
     slope = noted(question)
     line = NOTHING if slope is None else f"your line: {slope:g} s more wait for each second of the interval"

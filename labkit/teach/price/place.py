@@ -13,7 +13,7 @@ from labkit.core.errors import JobFailed
 def scratch() -> Iterator[Path]:
     """Create a temporary folder for the block, and remove it afterwards.
 
-    Raises `JobFailed` in place of any error of the operating system or of SQLite inside the block.
+    If the block raises an error of the operating system or of SQLite, raises `JobFailed` instead.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="labkit-") as folder:

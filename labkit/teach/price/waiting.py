@@ -63,7 +63,7 @@ class Measured(NamedTuple):
 
     @property
     def other(self) -> float:
-        """The median time, in seconds, that a second program which updates the same database waited for its lock."""
+        """How long a second program that updates the same database waited for the lock: the median, in seconds."""
         return statistics.median(self.others)
 
 
@@ -87,17 +87,20 @@ class Waits(Tabled):
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
-        """Return by how many seconds the typical wait grows per second of the commit interval (least squares)."""
+        """Return how much a record's typical wait grows with the commit interval, in seconds per second.
+
+        Fits a line by least squares to the measurements of one way of writing.
+        """
         waits = [self.measured[way][each].typical for each in self.intervals]
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Return how many transactions this way of writing committed, for each of `intervals`."""
+        """Return how many transactions this way of writing committed: a list with one number for each interval."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property
     def others(self) -> "Others":
-        """How long a second program that updates the same database typically waited for its lock."""
+        """How long a second program that updates the same database typically waited for the database's lock."""
         return Others(self.measured)
 
     def _head(self) -> Sequence[str]:
@@ -121,7 +124,7 @@ class Waits(Tabled):
 class Others(Tabled, dict[str, dict[float, float]]):
     """How long another program waited for the database's lock, displayed as a card.
 
-    A dict from way of writing and commit interval to the median wait; all times are in seconds.
+    A dict from way of writing to a dict from commit interval to the median wait; all times are in seconds.
     """
 
     title = "How long another program waited for the lock, typically"
@@ -131,7 +134,7 @@ class Others(Tabled, dict[str, dict[float, float]]):
 
     @property
     def slowest(self) -> str:
-        """The job's way of writing that made a second program wait longest for the lock, at the longest interval."""
+        """The job's way of writing at which a second program waited longest for the lock, at the longest interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -184,7 +187,7 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Start a process that runs a job for each line on its standard input, and kill it after the block."""
+    """Start a process that runs a job for each line on its standard input, and kill the process after the block."""
     # Started by its path, and it does not import labkit, so it starts quickly.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -223,7 +226,10 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """Return how long each of `count` records waited, in seconds, until this reader saw it."""
+    """Return a list with the wait of each of `count` records, in seconds, until this reader saw the record.
+
+    `patience` is the longest time in seconds to wait for all records.
+    """
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
@@ -239,7 +245,10 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Update one row now and then, as another program would; return each wait for the lock, in seconds."""
+    """Update one row now and then, as another program would, until `ended` is set.
+
+    Returns the wait for the lock at each update, in seconds. `interval` is the job's commit interval.
+    """
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a simple fraction of the interval, so that the attempts fall on different moments of it.

@@ -48,7 +48,7 @@ def connect(database: str, patience: float) -> sqlite3.Connection:
 
 
 class Append:
-    """A way of writing: each record in a transaction of its own, as soon as it arrives."""
+    """A way of writing: each record is written in a transaction of its own, as soon as it arrives."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.commits = connection, 0
@@ -69,7 +69,7 @@ class Append:
 
 
 class Open(Append):
-    """A way of writing: a transaction that stays open for a whole commit interval."""
+    """A way of writing: a transaction stays open for a whole commit interval."""
 
     def take(self, due: float) -> None:
         """Write a record into the open transaction; `due` is its arrival time in seconds of the monotonic clock."""
@@ -134,7 +134,7 @@ def sleep_until(moment: float) -> None:
 
 
 def main(way: str) -> None:
-    """Run a job for each line `interval database` of standard input, and print its number of transactions."""
+    """Run a job for each line on standard input (`interval database`), and print how many transactions it made."""
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

@@ -125,7 +125,10 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return the card of `lab.answer`: the prediction for a question, and the result of the run."""
+    """Return the card of `lab.answer`: the prediction for a question, and the result of the run.
+
+    `found` is the value that the run measured. The result is also stored next to the prediction.
+    """
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:

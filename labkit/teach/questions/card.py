@@ -46,7 +46,10 @@ class Answer(Shown):
 
     @property
     def because(self) -> str:
-        """The explanation of the result; if the result is not the expected one, it begins with a note on that."""
+        """The explanation of the result.
+
+        If the run had another result than the question expects, the explanation begins with a sentence that says so.
+        """
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because
@@ -56,7 +59,7 @@ class Answer(Shown):
         )
 
     def reply(self, words: Answers | None) -> list[str]:
-        """Return the question's reply to a wrong prediction (`words`), as a list of at most one sentence per option."""
+        """Return the question's replies to a wrong prediction (`words`): a list, at most one sentence per option."""
         if words is None or words == self.outcome or self.outcome != self.question.right:
             return []
         return [self.question.replies[each] for each in words if each in self.question.replies]

@@ -25,10 +25,10 @@ LONGEST_WHY = 300
 
 @dataclass(frozen=True)
 class Prediction:
-    """A learner's prediction for one question: the chosen options or the number, the reason, and the result.
+    """A learner's prediction for one question, with the learner's reason and the result.
 
-    `words` is None if the learner asked for the answer without a prediction; `outcome` is empty until the answer is
-    shown.
+    `words` are the chosen options or the number; None if the learner asked for the answer without a prediction.
+    `outcome` is the result, and empty until the answer is shown.
     """
 
     words: Answers | None
@@ -37,7 +37,7 @@ class Prediction:
 
     @property
     def state(self) -> str:
-        """Whether the prediction is still open (`noted`), came true (`right`), did not (`other`), or was `skipped`."""
+        """The state: `noted` (still open), `right` (it came true), `other` (it did not), `skipped` (no prediction)."""
         if self.words is None:
             return SKIPPED
         if not self.outcome:
@@ -63,7 +63,7 @@ def of(question: Question) -> Prediction | None:
 def keep(question: Question, words: Answers | None, why: str) -> None:
     """Store the learner's prediction `words` for a question, and the reason `why`.
 
-    `words` is None if the learner wants the answer without predicting.
+    `words` is None if the learner wants to see the answer without predicting it.
     """
     progress.note(
         question.name,
@@ -82,7 +82,10 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
 
 
 def listed(questions: Iterable[Question]) -> str:
-    """Return a text table of the predictions for these questions, with the number of right ones; empty if none."""
+    """Return a text table of the predictions for these questions; empty if there is no prediction.
+
+    The last row shows how many predictions were right, how many were not, and how many the learner skipped.
+    """
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in questions:

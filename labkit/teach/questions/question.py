@@ -51,7 +51,7 @@ class Kind(StrEnum):
 class Question:
     """A question about a run: its text, its options and the right answer.
 
-    `means` maps measured values to the options that they mean, and `because` explains the right answer.
+    `means` maps measured values to the options that stand for them, and `because` explains the right answer.
     """
 
     name: str
@@ -88,9 +88,10 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Convert a value that a run measured to the form of a prediction; for None, return the right answer.
+        """Convert a value that a run measured to the form of a prediction, a tuple of texts.
 
-        Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
+        For None, return the right answer. Raises `InvalidInput` for anything but a number, text, truth value, or
+        several of these.
         """
         if value is None:
             return self.right
@@ -144,12 +145,15 @@ def find(name: str) -> Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """Return all questions of the course by name. Raises `InvalidInput` if a file of questions is invalid."""
+    """Return a dict from name to question with all questions of the course.
+
+    Raises `InvalidInput` if a file of questions is invalid.
+    """
     return load(files("labkit.teach.questions"))
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Return all questions in a folder's TOML files, by name.
+    """Return a dict from name to question with all questions in a folder's TOML files.
 
     Raises `InvalidInput` if a file is invalid; the message names the file, the question and the remedy.
     """
@@ -196,7 +200,7 @@ class _Table(msgspec.Struct):
     replies: dict[str, _Text] = msgspec.field(name="if", default_factory=dict)
 
     def fault(self) -> str:
-        """Return a fault that concerns the question as a whole, with its remedy; empty if it has none."""
+        """Return a contradiction between the fields of this table, with a remedy, as text; empty if there is none."""
         is_number, is_list = self.kind is Kind.NUMBER, isinstance(self.right, list)
         if is_number and (self.options or not isinstance(self.right, int | float)):
             return "a number has no options, and right is the number; write right = 6"
@@ -218,7 +222,10 @@ class _Table(msgspec.Struct):
 
 
 def _read(name: str, place: str, table: object) -> Question:
-    """Return the question in one table of a file. Raises `InvalidInput`, whose message begins with `place`."""
+    """Return the question that one table of a file describes.
+
+    `name` is the question's name. Raises `InvalidInput`, whose message begins with `place`, if the table is invalid.
+    """
     keys = [each.encode_name for each in msgspec.structs.fields(_Table)]
     if isinstance(table, dict) and (unknown := [key for key in table if key not in keys]):
         raise InvalidInput(f"{place}: unknown key {unknown[0][:40]!r}; {nearest(unknown[0][:40], keys)}")
