@@ -37,8 +37,9 @@ class Range(NamedTuple):
 def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
     """Return the versions of a package within the range `wanted`, a text `FIRST..LAST`, oldest first.
 
-    FIRST or LAST may be missing: `1.18.0..` has no upper limit. `available` lists all versions, `yanked` the withdrawn
-    ones. Raises `InvalidInput` if the range is malformed or contains no version.
+    The result also has the versions that the bisection leaves out: pre-releases and yanked (withdrawn) versions. FIRST
+    or LAST may be missing: `1.18.0..` has no upper limit. `available` lists all versions, `yanked` the yanked ones.
+    Raises `InvalidInput` if the range is malformed or contains no version to test.
     """
     first, last = bounds(wanted)
     known = sorted({each for text in available if (each := _version(text)) is not None})

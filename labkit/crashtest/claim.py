@@ -192,9 +192,8 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    When a sync fails, labkit imitates the disk and removes the bytes that were not saved, which is not always possible.
-    If it was impossible and the run shows no harm (the command reported success, and all rows are right), the run
-    proves nothing.
+    When a sync fails, labkit imitates the disk and removes the bytes that were not saved. If this removal was
+    impossible and the run shows no harm (the command reported success, and all rows are right), the run proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

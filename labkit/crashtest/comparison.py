@@ -28,7 +28,7 @@ class ClaimPart(Struct, frozen=True):
 
 
 class CoveragePart(Struct, frozen=True):
-    """How many crash points a report lists and how many were tried; the same for the required runs with two crashes."""
+    """How many crash points and required runs with two crashes a report counts, and how many of each were tried."""
 
     found: int
     tried: int
@@ -146,7 +146,7 @@ class Comparison:
         return Change.NOT_WEAKER
 
     def markdown(self) -> str:
-        """Return the comparison as Markdown: the guarantees, what changed, and the runs that newly go wrong."""
+        """Return the comparison as Markdown: the guarantees, the changes, and the runs that go wrong only now."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:

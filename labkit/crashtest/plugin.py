@@ -71,7 +71,7 @@ def _command_line(config: pytest.Config) -> dict[str, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the crash test if `--crashtest` is given. Raises `UsageError` if pytest-xdist is used in parallel."""
+    """Register the crash test if `--crashtest` is given. Raises `UsageError` if pytest-xdist runs tests in parallel."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):

@@ -70,7 +70,10 @@ class Report:
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
-        """Return (label, text) pairs about the faults that were tried: the claim, the worst run, and the repair."""
+        """Return (label, text) pairs about the kinds of faults that the user asked for.
+
+        For each kind there is the claim, and, if a run violates a property, also the worst run and the repair.
+        """
         rows = []
         for each in self.faults:
             rows.append((f"under {each.fault}", str(each)))
@@ -251,8 +254,8 @@ class Report:
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
     """Return, as a sentence, why a run is weaker than the expected guarantee; empty if it is not weaker.
 
-    A run that violates a property in `also` counts as weaker. A run that proves nothing never does, nor does a run that
-    only shows a condition of the guarantee (a fault that no sink needs to withstand).
+    A run that violates a property in `also` counts as weaker. A run never counts as weaker if it proves nothing, or if
+    it only shows a condition of the guarantee (a fault that no sink needs to withstand).
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

@@ -73,7 +73,7 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict on one run, and an explanation of how the run's readings differ from those without a failure.
+    """Return the verdict on one run, and an explanation of how its readings differ from a run without failures.
 
     `samples` are the readings of the store, `rows` is the input, `shape` the form in which the reader returns rows, and
     `due` are the records that the store must contain in the end.

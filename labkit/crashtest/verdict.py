@@ -181,8 +181,8 @@ class Coverage:
     def extent(self) -> str:
         """How much of the test was tried, as text, such as `12 of 83 points`.
 
-        If all crash points were tried but other runs were left out, the text says which: second crashes, or runs that
-        cut a long write at other places.
+        If all crash points were tried but something else was left out, the text says what: second crashes, or further
+        places at which to cut a long write.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:

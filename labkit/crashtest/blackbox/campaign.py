@@ -116,7 +116,10 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is neither unknown nor stuck. Otherwise the load of parallel runs may be the reason."""
+        """Whether the result is neither unknown nor stuck.
+
+        If the result is not clear, the load of the parallel runs may be the reason.
+        """
         return not self.result.unknown and not self.result.stuck
 
 
@@ -312,9 +315,10 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, and a job for state outside of the watched folders, if any.
+        """Yield the runs that depend on all earlier runs, and perhaps a job that starts no process.
 
-        The job for such state starts no process: its result says why the state makes the guarantee unknown.
+        This job is there if the pipeline keeps state outside of the watched folders. Its result says why the state
+        makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -609,7 +613,10 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point, and also the run with the id `name` if that has more crashes."""
+        """Yield the run with one crash at this point, and then the run with the id `name` if that is another run.
+
+        The second run is one with more crashes, the first of which is at this point.
+        """
         first, then, second = name.partition(THEN)
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:

@@ -160,8 +160,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return two values: the set of the servers, and of the files outside of the copy, that the run touched, and a text.
-    The text says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
+    Return a set and a text. The set has the files outside of the copy, and the servers, that the run used. The text
+    says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
     """
     places: set[str] = set()
 

@@ -92,7 +92,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """The creation, removal or rename of a file. A power cut leaves either all of it or nothing."""
+    """The creation, removal or rename of a file. A power cut leaves either the whole change or nothing of it."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -271,9 +271,9 @@ class Disk:
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield pairs of a name in `EXTREMES` and the state with this name, an extreme one that a power cut may leave.
+        """Yield the extreme states that a power cut may leave, each with its name.
 
-        A state is a tuple with the contents of each folder.
+        Each item is a pair: the name in `EXTREMES`, and a tuple with the contents of each folder.
         """
         yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now_named, _on_disk)

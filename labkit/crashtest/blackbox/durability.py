@@ -56,8 +56,9 @@ def _move(waiting: dict[str, list[int]], old: str, new: str) -> None:
 def is_rebuilt(path: str) -> bool:
     """Return whether a path is named like the shared-memory file of a database, which a crash cannot harm.
 
-    A crash cannot harm the file because the first process that opens the database makes it anew: SQLite truncates
-    `-shm` (`unixLockSharedMemory` in os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
+    A crash cannot harm this file because the first process that opens the database makes the file anew: SQLite
+    truncates `-shm` (`unixLockSharedMemory` in os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in
+    mdb.c).
     """
     name = PurePosixPath(path).name
     return name.endswith("-shm") or name == "lock.mdb"

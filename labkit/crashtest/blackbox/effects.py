@@ -126,7 +126,10 @@ class Effect:
 
 
 class Namer:
-    """Names the system calls of a run so that a call has the same name in every run. It must get the calls in order."""
+    """Names the system calls of a run so that a call has the same name in every run.
+
+    The calls must come in their order, because the names contain running numbers.
+    """
 
     def __init__(
         self,
@@ -152,7 +155,10 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the system call with its name; None if its file is ignored or lies outside of the watched folders."""
+        """Return the system call with its name.
+
+        Returns None if the file of the call is ignored or lies outside of the watched folders.
+        """
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)

@@ -51,7 +51,7 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds that passed without a durable effect: before the first effect, and between two."""
+    """The longest times in seconds without a durable effect: before the first effect, and between two effects."""
 
     before: float = 0.0
     between: float = 0.0

@@ -101,7 +101,7 @@ class Expectation:
         """Match each row in `values`, which the reader returned, with the next expected row that equals it.
 
         If the reader returned equal rows more often than expected, the surplus rows are matched with the last of the
-        equal expected rows. So they count as duplicates.
+        equal expected rows. The surplus rows then count as duplicates.
         """
         places: dict[str, list[int]] = defaultdict(list)
         for place, row in enumerate(self.values):
@@ -161,7 +161,10 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, as the reader returned no expected row; but do nothing if its totals are only too small."""
+    """Raise `InvalidInput`, with a message that the reader returned no expected row.
+
+    If the reader returned the expected totals, but all of them too small, do nothing.
+    """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))

@@ -43,7 +43,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """How many runs of each kind a crash test plans at most. If time is left, the test makes more."""
+    """How many runs of each kind a crash test plans at most. If time is left, the test makes more runs."""
 
     points: int
     """The crash points before second crashes."""

@@ -85,7 +85,7 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose effect on the disk is unknown, as a dict from name to the call's files.
+        """Return the recorded calls whose effect on the disk is unknown, as a dict from a description to their files.
 
         The dict is empty if the effects of all calls are known.
         """

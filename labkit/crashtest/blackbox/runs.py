@@ -363,7 +363,10 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash, and read the rows. If the start fails or rows are missing, start again."""
+        """Start the command after a crash, and read the rows.
+
+        If the start fails or rows are missing, start the command again.
+        """
         start = self.start(run)
         if self.failed(start):
             what = "fault" if any("fault" in each for each in run.crashes) else "crash"
@@ -436,7 +439,10 @@ class Harness:
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input after a crash or recovery, and start the command; from now on the new rows are due as well."""
+        """Add new input after a crash or recovery, and start the command.
+
+        In the rest of the run, the rows for the new input are due as well.
+        """
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -485,9 +491,9 @@ class Harness:
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
         """Repeat a start that ended at once without doing anything, and return the last start.
 
-        The reason may be a lease of the killed instance. So the start is repeated until the command works, or reaches
-        the crash point `at` if one is given, for as long as `--limit` allows. If the wait was in vain in one run, later
-        runs of the test do not wait.
+        Perhaps it did nothing because the killed instance holds a lease. So the start is repeated until the command
+        works, or reaches the crash point `at` if one is given, for as long as `--limit` allows. If the wait was in vain
+        in one run, later runs of the test do not wait.
         """
         begun = time.monotonic()
         while self._refuses(start):

@@ -71,9 +71,9 @@ class RunFiles:
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state of the files just before a system call. From then on the call's files belong to the state.
+        """Return the state of the files just before a system call; `namer` gives the files their names.
 
-        `namer` gives the files their names.
+        Later states also include the files that this call changes.
         """
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():

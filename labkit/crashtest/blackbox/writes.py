@@ -48,7 +48,7 @@ class Meaning(NamedTuple):
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches the name of a system call, with or without the number in it (`rename a #2`)."""
+    """Return whether a pattern matches the name of a system call, with its number (`rename a #2`) or without."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -203,8 +203,8 @@ def orders(
 
     `table` says what kind of write each call makes. A step ends after each call that matches the pattern `ends`.
     Without `ends`, a new step begins as soon as a kind of write is repeated. Steps without output are left out. `idle`
-    are kinds of writes that an engine makes even without output, such as checkpoints at intervals. If there are several
-    before a step's visible output, only the last one belongs to the step.
+    are kinds of writes that an engine makes even without output, such as checkpoints at intervals. If several such
+    writes come before a step's visible output, only the last one belongs to the step.
 
     Raises `InvalidInput` for a call that no row matches, for a step whose writes are interleaved, and for steps that
     differ.

@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of a pipeline's record: one system call with a durable effect, or several equal calls on one file."""
+    """One line of a pipeline's record: one call with a durable effect, or several calls of one kind on one file."""
 
     first: Effect
     lane: str

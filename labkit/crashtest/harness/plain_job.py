@@ -137,8 +137,8 @@ def run(job: PlainJob) -> None:
 def wait(job: PlainJob, folder: Path) -> None:
     """Start a Spark session with its files in `folder`, and run jobs in it when labkit asks for them.
 
-    labkit asks for a job by a file `go` in `folder`, which names the job. The function returns after a job whose
-    session must not be used again.
+    To ask for a job, labkit puts a file `go`, which names the job, into `folder`. The function returns after a job
+    whose session must not be used again.
     """
     reach(job.file)
     spark = session(job, folder)

@@ -78,7 +78,7 @@ class WarmJob:
         path.rename(self._place / GO)
 
     def end_log(self, output: Path) -> None:
-        """Copy the log to the file `output`, and empty it for the next job."""
+        """Copy the log to the file `output`, and empty the log for the next job."""
         shutil.copyfile(self.log, output)
         os.truncate(self.log, 0)
 

@@ -92,7 +92,10 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries. If it is dead, `events` reports that, and not this."""
+        """Send a waiting Spark driver the order to run queries.
+
+        If the driver is dead, this does nothing, because `events` reports the death.
+        """
         self._send(order)
 
     def _send(self, message: Launch | RunQueries) -> None:

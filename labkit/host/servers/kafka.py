@@ -184,7 +184,10 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Write the broker's address to the file that all processes of this user read; not for a private folder."""
+        """Write the broker's address to the file that all processes of this user read.
+
+        If the broker is in a private folder, do nothing.
+        """
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)

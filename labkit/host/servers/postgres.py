@@ -149,7 +149,10 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the server's connection string, without a password: other users cannot enter the socket's folder."""
+        """Return the server's connection string, which contains no password.
+
+        No password is needed, because other users cannot enter the folder of the server's socket.
+        """
         return address_of(self._socket(), USER)
 
     @property

@@ -150,7 +150,7 @@ class CallEffect(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """An action whose effects labkit cannot follow but only counts, such as a write through mapped memory."""
+    """An action, such as a write through mapped memory, whose effects labkit cannot follow, so it only counts it."""
 
     name: str
     path: str = ""

@@ -134,7 +134,11 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the file position at which a write begins, and whether it waits for the disk (O_SYNC, O_DSYNC)."""
+        """Return the file position at which a write begins, and whether the write is durable when it returns.
+
+        It is durable with the file's flag O_SYNC or O_DSYNC, or a similar flag of the call. `offset` is the position
+        that the call names, if any; `flags` are the call's RWF_* flags.
+        """
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True):
-    """A line of JSON between the watcher, which decides on a command's system calls, and the guard, which kills it."""
+    """A line of JSON between the watcher, which decides on a command's system calls, and the guard process."""
 
 
 class Launch(Message, frozen=True, tag="launch"):

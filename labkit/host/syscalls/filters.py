@@ -36,7 +36,7 @@ FOREIGN = "a 32-bit system call"
 class Instruction(NamedTuple):
     """One instruction of classic BPF.
 
-    If the instruction's condition is true, it skips the next `holds` instructions, otherwise the next `fails`.
+    If its condition is true, the kernel skips the next `holds` instructions, otherwise the next `fails`.
     """
 
     code: int
@@ -159,7 +159,7 @@ class Listener:
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the intercepted call happen. Return False if a signal interrupted it; it may then be reported again."""
+        """Let the intercepted call happen. Return False if a signal interrupted it; then it may be reported again."""
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:

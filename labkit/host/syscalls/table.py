@@ -24,7 +24,10 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a system call's argument. The kernel intercepts a call only if it is true."""
+    """A condition on the low 32 bits of a system call's argument.
+
+    The kernel intercepts the call only if the condition is true.
+    """
 
     argument: int
     relation: str

@@ -202,9 +202,9 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Return the path with `/proc/self`, which means another folder in each process, replaced by the thread's own.
+        """Return the path `name`, but with `/proc/self` replaced by the folder of the traced process in /proc.
 
-        The same holds for similar paths, such as `/dev/fd`.
+        Similar paths, such as `/dev/fd`, are replaced as well, because they mean another file in each process.
         """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
