@@ -49,7 +49,7 @@ def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
 
 
 def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
-    """Raise `InvalidInput` if a planned micro-batch ends before it starts, or starts before the previous one ends."""
+    """Raise `InvalidInput` if a planned batch ends before it starts, or starts before the previous batch ends."""
     for number, plan in enumerate(planned_batches):
         overlaps = number > 0 and plan.start < planned_batches[number - 1].end
         if plan.end < plan.start or overlaps:

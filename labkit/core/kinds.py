@@ -79,7 +79,7 @@ class Kind(ABC, Generic[ValueT]):
 
 
 class Text(Kind[str]):
-    """The type of an option whose value is any text, or a text that matches the regular expression `form`."""
+    """The type of an option whose value is text. If `form` is given, the text must match this regular expression."""
 
     def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
@@ -163,7 +163,7 @@ class Number(Kind[int]):
 
 
 class Amount(Kind[float]):
-    """The type of an option whose value is a number within bounds, for example of seconds."""
+    """The type of an option whose value is a number within bounds, such as a number of seconds."""
 
     annotation = float
     unmatched = "write a number."

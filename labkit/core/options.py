@@ -155,7 +155,7 @@ class Option(Generic[ValueT]):
 
 
 def declared(option: Option[Any], default: DefaultT) -> DefaultT:
-    """Return a dataclass field with this default, whose metadata contain the option."""
+    """Return a dataclass field with the default `default`. The field's metadata contain the option."""
     return field(default=default, metadata={_KEY: option})
 
 

@@ -85,7 +85,7 @@ class Pending(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyFacts:
-    """The facts about one way to write (`Strategy`): its failpoints, its commit, and its recovery after a crash."""
+    """The facts about one strategy of writing: its failpoints, its commit, and its recovery after a crash."""
 
     needs: Ability
     """The capability (a protocol of `labkit.stores.contract`) that a store must have to support the strategy."""

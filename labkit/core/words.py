@@ -30,7 +30,7 @@ def sentence(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text on one line, with line breaks, control characters and backslashes as in Python: `\n`, `\x07`."""
+    r"""Return a text on one line, with line breaks, control characters and backslashes as in Python: `\n`, `\x07`."""
     shown = (each if each.isprintable() and each != "\\" else each.encode("unicode_escape").decode() for each in text)
     return "".join(shown)
 

@@ -210,7 +210,10 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder of a file in an archive (one student's files), or an empty text if there is none."""
+    """Return the top-level folder in which a file of an archive lies, or an empty text if it lies in no folder.
+
+    Each such folder has one student's files.
+    """
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
@@ -221,7 +224,10 @@ def _inside(path: PurePosixPath) -> PurePosixPath:
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return a ZIP entry's date, read as local time because ZIP stores no time zone; 1970 for an invalid date."""
+    """Return a ZIP entry's date, or 1970 for an invalid date.
+
+    The date is read as local time, because ZIP archives store no time zone.
+    """
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):

@@ -100,9 +100,9 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink in the sandbox up to its next request to the store, and return that request.
+        """Run the learner's sink in the sandbox up to its next request to the store, and return this request.
 
-        `kind` names the kind of store, `exchanges` are the sink's earlier requests with the store's results, and
+        `kind` names the kind of store. `exchanges` are the sink's earlier requests, each with the store's result.
         `arguments` are passed to the sink. Raises `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))

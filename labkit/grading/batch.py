@@ -128,7 +128,10 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those named by --only and --exercise, otherwise all without a valid record."""
+    """Return the submissions to grade.
+
+    If the options --only and --exercise name submissions, they are chosen, otherwise all without a valid record.
+    """
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}

@@ -250,7 +250,7 @@ class Examination:
 
 
 def _need_start(ended: RunEnd) -> None:
-    """Raise `GradingError` if the grader, and not the submitted code, made a run end before its first cell."""
+    """Raise `GradingError` if the sandbox did not start, because this is the grader's fault, not the learner's."""
     if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
         raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
 

@@ -60,7 +60,10 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Run the exercise's check function (judge) in this process on one test case; return whether it passed, and why."""
+    """Test an answer on one test case by running the exercise's check function (judge) in this process.
+
+    Returns the judge's finding: whether the answer passed, and why.
+    """
     return exercise.judge(answer, variant)
 
 

@@ -171,10 +171,10 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """Combine all CSV lines with points or comments for one student's exercise; later lines replace earlier ones.
+    """Combine all CSV lines with points or comments for one student's exercise; later lines replace earlier lines.
 
-    A line that answers a regrade request with points replaces all points before it. If several files have comments on
-    the same part, only the comments of the last file count.
+    A line that answers a regrade request with points replaces all earlier points. If several files have comments on the
+    same part, only the comments of the last file count.
     """
     listed = list(marks)
     # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
@@ -261,7 +261,8 @@ def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
 def templates(folder: Path) -> list[Path]:
     """Return the CSV files in `folder` in which a person enters points, oldest first.
 
-    A browser may rename a download, so `marks-2 (1).csv` comes after `marks-2.csv` and before `marks-3.csv`.
+    The number in the name decides. A browser may rename a download, so `marks-2 (1).csv` comes after `marks-2.csv` and
+    before `marks-3.csv`.
     """
     return sorted(folder.glob("marks*.csv"), key=lambda path: (_number(path), len(path.name), path.name))
 
@@ -272,6 +273,6 @@ def _number(path: Path) -> int:
 
 
 def next_name(folder: Path) -> str:
-    """Return the name for a new CSV file of points, which sorts after all files in `folder`."""
+    """Return the name for a new CSV file of points. The name sorts after the names of all such files in `folder`."""
     number = 1 + max(map(_number, templates(folder)), default=0)
     return f"marks-{number}.csv" if number > 1 else "marks.csv"

@@ -36,7 +36,7 @@ class Head(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Output:
-    """The output folder of one `labkit grade`, locked against other commands until this one has ended."""
+    """The output folder of one `labkit grade`, which other commands cannot use until this command has ended."""
 
     seed: int
     work: Path
@@ -45,9 +45,10 @@ class Output:
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """Lock an output folder for the duration of a `with` block, and prepare it for writing.
+    """Lock an output folder for the duration of a `with` block, and prepare the folder for writing.
 
-    Raises `InvalidInput` if another command uses the folder, or if it has another course or seed or other files.
+    Raises `InvalidInput` if another command uses the folder, or if the folder has another course or seed or other
+    files.
     """
     _head(out, course, seed)
     durable.make_folder(out)
@@ -131,7 +132,7 @@ def record_path(out: Path, one: Submission) -> Path:
 
 
 def earlier(path: Path) -> Record | None:
-    """Return the record (grading result of a submission) in a file, or None if it is missing or damaged."""
+    """Return the record (grading result of a submission) in a file, or None if the file is missing or damaged."""
     try:
         return records.read(path)
     except InvalidInput:

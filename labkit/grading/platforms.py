@@ -32,7 +32,7 @@ class Platform(StrEnum):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person whom a learning platform names in its lists: name, id and e-mail address, as far as it states them."""
+    """A person whom a learning platform names in its lists: name, id and e-mail address, if these are stated."""
 
     name: str = ""
     id: str = ""

@@ -179,7 +179,8 @@ def _oddities(
 ) -> list[str]:
     """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells.
 
-    Answers to the exercises in `ungraded`, which give no points here, are not noted.
+    The exercises in `ungraded` give no points here, so answers to them are not noted. `names` are the exercises of the
+    notebook.
     """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]

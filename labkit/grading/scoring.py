@@ -23,7 +23,7 @@ from labkit.teach.exercises.contract import Exercise
 
 @dataclass(frozen=True)
 class Policy:
-    """An instructor's settings for a class: deadline, roster, points given by hand, rules and regrade requests."""
+    """An instructor's settings for a class: deadline, roster, points given by hand, rules, and regrade requests."""
 
     deadline: datetime | None = None
     members: Sequence[Member] = ()
@@ -35,7 +35,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Score:
-    """The points of one student for one exercise, and where they come from."""
+    """The points of one student for one exercise, and their origin, such as the grader or a person."""
 
     exercise: Exercise
     item: ItemRecord | None
@@ -89,7 +89,7 @@ class Row:
 
     @property
     def id(self) -> str:
-        """The student's id in the roster, or the row's key if there is none."""
+        """The student's id in the roster, or the row's key if the roster has no id."""
         return (self.member.id if self.member else "") or self.key
 
     @property
@@ -194,9 +194,9 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists of rows: all students, those who handed in nothing, and those missing in the roster.
+    """Return three lists of rows: all rows, those of students who handed in nothing, and those missing in the roster.
 
-    Questions about which student owns a submission are added to `doubts`.
+    If it is unclear which student owns a submission, a question is added to `doubts`.
     """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -253,7 +253,10 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a question for the instructor about each name that several students have. Their rows stay separate."""
+    """Return a question for the instructor about each name that several students have.
+
+    Each of these students still has a separate row.
+    """
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -272,7 +275,7 @@ def _is_settled(row: Row) -> bool:
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Add an id, account or key to each name that several students have, so that readers can tell them apart."""
+    """If several students have the same name, add an id, account or key to each of their displayed names."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:

@@ -75,7 +75,7 @@ class SparkJudge:
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
         """Test an answer with one case (variant) and return the judge's finding.
 
-        Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault.
+        Raises `GradingError` if the judge itself fails, and `Unanswered` if the answer cannot be judged.
         """
         question = _question(exercise, answer, [variant])
         if not self._knows(question):
@@ -177,7 +177,10 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judge the requests that arrive on standard input (a socket) until it is closed; `work` is a temporary folder."""
+    """Judge the requests that arrive on standard input (a socket), until the socket is closed.
+
+    `work` is a temporary folder, and `file` the Python file of the course (None: labkit's own course).
+    """
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

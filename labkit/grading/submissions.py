@@ -79,10 +79,10 @@ class _Candidate:
     """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return a sort key: of a student's files for one notebook, the file with the largest key counts.
+        """Return a sort key. Of a student's files for one notebook, the file with the largest key counts.
 
-        The key compares, in this order: whether the user named the file's folder or archive itself, the date, whether
-        the student edited the file, the file's own date, and its name.
+        The key compares, in this order: whether the user named the file's folder or archive on the command line, the
+        date, whether the student edited the file, the file's own date, and the file's name.
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
@@ -154,7 +154,7 @@ class _Reader:
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read an uploaded file and keep it for its student, as a notebook, as regrade requests or as another file."""
+        """Read an uploaded file and store it for its student, as a notebook, as regrade requests or as another file."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))
@@ -198,7 +198,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook; the first carries all regrade requests."""
+        """Return the submissions of one student, one for each notebook. The first one has all regrade requests."""
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read

@@ -103,7 +103,7 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Return the person named in the text file that Blackboard adds to each submission, or None."""
+    """Return the person named in a text file that Blackboard has added to a submission, or None if there is no name."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 

@@ -44,7 +44,7 @@ class Row:
 def read(path: Path, what: str) -> list[Row]:
     """Return the rows of a CSV file, whose first line must have the column titles.
 
-    Raises `InvalidInput`; its message calls the table `what`, for example `the roster`.
+    Raises `InvalidInput` for an unusable file. The error message calls the table `what`, for example `the roster`.
     """
     name = text(str(path))
     try:
@@ -76,7 +76,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def decoded(raw: bytes) -> str:
-    """Decode a file's bytes as UTF-8, UTF-16 or Windows-1252, which editors and spreadsheet programs write."""
+    """Decode a file's bytes. Editors and spreadsheet programs write UTF-8, UTF-16 or Windows-1252."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:

@@ -33,7 +33,7 @@ class Setting(msgspec.Struct):
 
 
 class SubmissionOutcome(msgspec.Struct):
-    """A worker's reply after grading one submission; `name` is the name of its record (stored grading result)."""
+    """A worker's reply after grading one submission. `name` is the name of the submission's record (stored result)."""
 
     name: str
     points: int = 0

@@ -265,7 +265,10 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove symbolic links from `folders`, so that `os.walk` does not follow them; return their names."""
+        """Remove symbolic links from the list `folders`, so that `os.walk` does not follow them; return their names.
+
+        `above` is the folder that contains all folders in the list.
+        """
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -281,7 +284,10 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones; if there is only one folder, the clones inside it."""
+        """The names of the top-level folders that are Git clones.
+
+        If there is only one top-level folder, and it is no clone, the names of the clones directly inside it.
+        """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:
@@ -291,7 +297,7 @@ class _Walk:
         return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
-        """Return the first `MOST_BESIDE` bytes of a file in the folder; empty if it cannot be read."""
+        """Return the first `MOST_BESIDE` bytes of a file in the folder, or no bytes if the file is unreadable."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

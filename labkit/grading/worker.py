@@ -88,7 +88,7 @@ class Grader:
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
-        """Grade a submission and write its record (grading result), even if grading fails; return the outcome."""
+        """Grade a submission and return the outcome. A record (grading result) is written even if grading fails."""
         begun = time.monotonic()
         name = records.file_name(submission.key, submission.notebook)
         path = self.out / "records" / f"{name}.json"
@@ -246,7 +246,7 @@ def versions() -> dict[str, str]:
 
 
 def _foreign(notebook: Notebook) -> str:
-    """Return a sentence that says why a submitted notebook cannot run here, or an empty text if it can."""
+    """Return a sentence that says why a submitted notebook cannot run here, or an empty text if it can run."""
     if notebook.language and not notebook.language.lower().startswith(("python", "ipython")):
         return (
             f"The notebook is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in "
@@ -279,8 +279,8 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
     """Stop retrying a submission after `MOST_TRIES` failures of the grader: give 0 points, and ask the instructor.
 
-    `before` is the previous grading result. Exercises that are not in `requested` keep their results from `before`; an
-    empty `requested` means all exercises.
+    `before` is the previous grading result. Exercises that are not in `requested` keep their results from `before`. If
+    `requested` is empty, all exercises were requested.
     """
     if record.graded():
         return

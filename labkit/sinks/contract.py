@@ -117,14 +117,14 @@ mypy then reports a class that lacks an abstract method.
 
 
 class DeferredSink(Sink[StoreT]):
-    """Base class of the sinks whose rows stay invisible until the commit: write-ahead log and two-phase commit."""
+    """Base class of two sinks whose rows stay invisible until the commit: write-ahead log and two-phase commit."""
 
     @abstractmethod
     def begin(self, handle: Handle) -> Transaction:
         """Open the transaction or log for the rows of one task."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write all rows into a transaction or log, prepare it, and return the vote; None for a task without rows."""
+        """Write all rows into a transaction or log, prepare it, and return the vote. A task without rows has none."""
         # A transaction without rows would cost a vote and a commit for nothing.
         first = next(rows, None)
         if first is None:

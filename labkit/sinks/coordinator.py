@@ -48,7 +48,7 @@ class HandleLog:
             ) from error
 
     def forget(self, batch: int) -> None:
-        """Delete the stored votes of a batch, if there are any."""
+        """Delete the stored votes of a batch. Do nothing if no votes are stored."""
         self._path(batch).unlink(missing_ok=True)
 
     def _path(self, batch: int) -> Path:

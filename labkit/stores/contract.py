@@ -153,7 +153,7 @@ class Atomic(Protocol):
 
 
 class Transaction(Protocol):
-    """An open transaction with one writer. Readers do not see its rows until a process commits it."""
+    """An open transaction with one writer. Readers do not see its rows until some process commits the transaction."""
 
     def write(self, row: Observation) -> None:
         """Write one row into the transaction."""
@@ -188,7 +188,7 @@ class Transactional(Protocol):
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that rejects the writes of a driver which still runs although a later driver has replaced it."""
+    """A store that rejects a driver's writes if a later driver has replaced this driver, which may still run."""
 
     def fence(self, query: str, incarnation: int) -> None:
         """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
@@ -224,7 +224,7 @@ class Expiring(Protocol):
 
 @runtime_checkable
 class ServerBacked(Protocol):
-    """A store whose rows are in a server, such as PostgreSQL, and remain there when local files are deleted."""
+    """A store whose rows are in a server, such as PostgreSQL, and survive there when local files are deleted."""
 
     def check(self, capability: str) -> None:
         """Raise a `LabError` unless the server is usable and supports this capability (the name of a protocol)."""

@@ -48,7 +48,7 @@ def encode(row: Observation) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
-    """Yield the rows of a file, or none if the file is missing. Raises `InvalidInput` for a malformed line."""
+    """Yield the rows of a file, or nothing if the file is missing. Raises `InvalidInput` for a malformed line."""
     for number, raw in durable.read_lines(path):
         try:
             line = _decoder.decode(raw)
@@ -61,7 +61,7 @@ def read_rows(path: Path) -> Iterator[Observation]:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the names of the files in a folder; empty if the folder is missing."""
+    """Return the names of the files in a folder, or an empty list if the folder is missing."""
     try:
         return [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -130,7 +130,7 @@ class StagedFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Errors are ignored, because a transaction that is not pre-committed may lose its rows."""
+        """Close the file. Errors are ignored, because a transaction without a pre-commit may lose its rows anyway."""
         with suppress(OSError):
             self._file.close()
 

@@ -149,7 +149,7 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value that a key ever had, in the order in which they became visible to readers."""
+        """Yield every appended row and every value that a key ever had, in the order in which they became visible."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
@@ -187,12 +187,12 @@ class SQLiteStore:
                 connection.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in one transaction, which also survives a power cut."""
+        """Append the rows in one transaction. After the call they even survive a power cut."""
         with self._writing() as connection:
             connection.executemany(_INSERT, [(*row[:5], None) for row in rows])
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the rows of these keys in one transaction; a change log records every value for `history`."""
+        """Replace the rows of these keys in one transaction. A change log keeps every value for `history`."""
         with self._writing() as connection:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 

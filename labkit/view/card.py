@@ -123,7 +123,7 @@ def document(title: str, style: str, *parts: str) -> str:
 
 
 def beside(*parts: str) -> Html:
-    """Return HTML that shows the parts side by side, or one below the other on a narrow page."""
+    """Return HTML that shows the parts side by side on a wide page, and one below the other on a narrow page."""
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")
 
 
@@ -134,7 +134,7 @@ class Shown:
     """
 
     def html(self) -> str:
-        """Return the result as HTML that needs no other file."""
+        """Return the result as HTML that does not load any other file."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -35,7 +35,7 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self.handle(message))
 
     def do(self, action: str) -> None:
-        """Take an action of the simulator, as a click does. Raises `InvalidAction` if it is impossible now."""
+        """Take an action of the simulator, as a click does. Raises `InvalidAction` if the action is impossible now."""
         self._presenter.tell(self._presenter.do(action))
 
     def go(self, step: int) -> None:
@@ -44,7 +44,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last change of the run, which was an action or the opening of another run.
+        """Undo the last change of the run. A change is an action, or the opening of another run.
 
         Raises `InvalidAction` if there is nothing to undo.
         """

@@ -111,8 +111,7 @@ class Story:
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return for each step a `Place`: the box in the picture that acts, and the boxes that are affected directly.
-        """
+        """Return for each step a `Place`: the box in the picture that acts, and other boxes that the step affects."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:

@@ -88,7 +88,7 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last change of the run, which was an action or the opening of another run.
+        """Undo the last change of the run. A change is an action, or the opening of another run.
 
         Raises `InvalidAction` if there is nothing to undo.
         """
@@ -130,7 +130,7 @@ class Session:
             raise InvalidInput(f"this is neither a trace nor a scenario: {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters of the simulator, and repeat the run's steps up to the current one as far as possible.
+        """Change parameters of the simulator, and repeat the run's steps up to the current step, as far as possible.
 
         Raises `InvalidInput` for an unknown parameter or a value that the parameter does not allow.
         """

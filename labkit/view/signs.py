@@ -8,7 +8,7 @@ from labkit.core.verdict import Guarantee
 
 
 class Look(NamedTuple):
-    """The sign and the colours with which a guarantee (such as exactly-once) is shown."""
+    """The sign and the colours that represent a guarantee, such as exactly-once."""
 
     sign: str
     shade: str

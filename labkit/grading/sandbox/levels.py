@@ -38,7 +38,7 @@ def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: in
 
 
 def missing(level: Level, place: Place, lab: Path) -> str | None:
-    """Return a sentence that says why this machine does not offer an isolation level, or None if it does."""
+    """Return a sentence that says why this machine does not offer an isolation level, or None if it is available."""
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
@@ -49,7 +49,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 
 def _tried(job: Job, lab: Path) -> str | None:
-    """Try to start Python in a sandbox of this level; return the error as a sentence, or None if it works."""
+    """Try to start Python in the sandbox that `job` describes; return the error as a sentence, or None."""
     parent_end, child_end = socket.socketpair()
     command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(child_end.fileno()), json.dumps(asdict(job)))
     with parent_end, tempfile.TemporaryFile() as errors:

@@ -159,7 +159,7 @@ class Sandbox:
 
 
 class Run:
-    """One notebook that is running in a sandbox, as seen by the grader."""
+    """One notebook that is running in a sandbox, from the grader's point of view."""
 
     def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
         self._status, self.answers, self._watch, self._deadline = (status, answers, watch, deadline)
@@ -203,7 +203,8 @@ class Run:
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
     """Return all environment variables of a sandbox.
 
-    `home` is its home folder, `lab` the folder with its copy of labkit, and `salt` becomes PYTHONHASHSEED.
+    `home` is the sandbox's home folder, `lab` the folder with its copy of labkit, and `salt` the value of
+    PYTHONHASHSEED.
     """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),

@@ -77,7 +77,7 @@ class Reader:
             yield from self._up_to(consumer, end)
 
     def follow(self, patience: float) -> Iterator[Entry]:
-        """Yield all records, then wait for new ones; return when none has arrived for `patience` seconds."""
+        """Yield all records, then wait for new records; return when no record has arrived for `patience` seconds."""
         with explained(self._address), self._consumer() as consumer:
             consumer.assign([self._partition])
             consumer.seek(self._partition, 0)
@@ -88,7 +88,10 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """Return the offset at which reading stops: the last stable offset at read_committed, else the log's end."""
+        """Return the offset at which reading stops.
+
+        At read_committed this is the last stable offset, otherwise the end of the log.
+        """
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0

@@ -113,7 +113,7 @@ class KafkaStore:
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows without a transaction, with an idempotent producer, and wait until the broker has them.
+        """Append the rows without a transaction, with an idempotent producer, and wait until the broker has the rows.
 
         The broker drops repeated requests of this producer (KIP-98), but not the same rows from another producer.
         """

@@ -74,7 +74,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name; if the store has none yet, choose a name and write it to the store's folder."""
+        """Return the topic's name. If the store has no topic yet, choose a name and write it to the store's folder."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -88,7 +88,7 @@ class Topic:
 
     @property
     def coordinators(self) -> Coordinators:
-        """The client for requests about transactions; the first access connects it to the broker."""
+        """The client for requests about transactions. The first access connects the client to the broker."""
         if self._coordinators is None:
             self._coordinators = Coordinators(self.address)
         return self._coordinators

@@ -255,7 +255,7 @@ class Coordinators:
                 self.admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """Return the state, producer and times of the transactional id `name`; None if Kafka does not know this id."""
+        """Return the state, producer and times of the transactional id `name`, or None if Kafka does not know it."""
 
         def ask() -> TransactionDescription | None:
             try:
@@ -270,9 +270,9 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until no commit or abort of the transactional id `name` is in progress, then return its description.
+        """Wait until no commit or abort of the transactional id `name` is in progress; return the id's description.
 
-        Raises `ServiceUnavailable` after `PATIENCE` seconds.
+        Raises `ServiceUnavailable` after `PATIENCE` seconds. The description is None if Kafka does not know the id.
         """
         deadline = time.monotonic() + PATIENCE
         while (
@@ -296,7 +296,7 @@ class Coordinators:
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Commit or abort a transaction that any process began (EndTxn).
+        """Commit or abort a transaction that any process began, with Kafka's request EndTxn.
 
         Returns kafka-python's error class for the broker's answer: `NoError` if the broker has accepted the request.
         """

@@ -123,7 +123,10 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a transaction timeout above the broker's maximum (None if unknown), both in seconds."""
+    """Return the error for a transaction timeout that is above the broker's maximum.
+
+    Both times are in seconds; `maximum` is None if it is unknown.
+    """
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

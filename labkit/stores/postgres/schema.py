@@ -126,7 +126,7 @@ def prefix_of(schema: str) -> str:
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """Return a prepared transaction's name in PostgreSQL. Raises `InvalidInput` if it exceeds `GID_BYTES`."""
+    """Return a prepared transaction's name in PostgreSQL. Raises `InvalidInput` if the name exceeds `GID_BYTES`."""
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
     if len(gid.encode()) > GID_BYTES:
@@ -149,7 +149,7 @@ def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
 
 
 def creation(schema: str, location: Path) -> sql.Composed:
-    """Return the SQL statements that create a store's schema and tables. They must run in one transaction."""
+    """Return the SQL statements that create a store's schema and tables. Run them in one transaction."""
     statements = "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};" + TABLES
     name = sql.Identifier(schema)
     return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)

@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 class SqlConnection:
     """One connection to PostgreSQL for the SQL statements that a learner types in a notebook.
 
-    The statements run in the schema `schema`, which is created if it is missing.
+    The statements run in the schema `schema`. If this schema is missing, it is created.
     """
 
     def __init__(self, address: str, schema: str) -> None:
@@ -61,5 +61,5 @@ class SqlConnection:
         return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
 
     def close(self) -> None:
-        """Close the connection. The server rolls back an open transaction, as it does after a crash of the client."""
+        """Close the connection. The server then rolls back an open transaction, as it does when a client crashes."""
         self._connection.close()

@@ -55,7 +55,7 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value that a key ever had, in the order in which they became visible to readers."""
+        """Yield every appended row and every value that a key ever had, in the order in which they became visible."""
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
@@ -89,17 +89,17 @@ class PostgresStore:
         yield from map(_observed, self._read(names.HIDDEN))
 
     def close(self) -> None:
-        """Close all connections. The server rolls back transactions that are open; prepared ones stay."""
+        """Close all connections. The server then rolls back open transactions, while prepared transactions remain."""
         pool, self._connected = self._connected, None
         if pool is not None:
             pool.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in one transaction, which also survives a power cut."""
+        """Append the rows in one transaction. After the call they even survive a power cut."""
         self._publish(names.APPEND, rows)
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the rows of these keys in one transaction; a change log records every value for `history`."""
+        """Replace the rows of these keys in one transaction. A change log keeps every value for `history`."""
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
@@ -217,7 +217,7 @@ class PostgresStore:
                 raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
-        """Roll back all transactions of the store, whichever process began them, and drop its schema."""
+        """Roll back all transactions of the store, also those of other processes, and drop the store's schema."""
         if not self._is_there():
             return
         with self._pool.using() as connection:
@@ -250,7 +250,7 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Create the schema if it is missing (several processes may do so at once), and return the pool."""
+        """Create the schema if it is missing, and return the pool. Several processes may do this at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])

@@ -30,7 +30,7 @@ _DOING = {
 
 
 def scene(model: Delivery, state: State) -> Scene:
-    """Return the picture of a state: a chain of processes from left to right, then the output."""
+    """Return the picture of a state: the chain of processes from left to right, and the output at its end."""
     last = len(state.processes) - 1
     boxes = [_process(model, number, process, last) for number, process in enumerate(state.processes)]
     tokens = tuple(Token(Shape.CIRCLE, str(record), f"record {record}") for record, _ in state.out)

@@ -20,7 +20,7 @@ _DOING = {
 
 
 def scene(model: Orders, state: State) -> Scene:
-    """Return the picture of a state: input and the engine's log entries, then process, store and reader."""
+    """Return the picture of a state: first input and the engine's log entries, then process, store and reader."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
         boxes.append(_notice_box(state))

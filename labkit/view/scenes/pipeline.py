@@ -36,7 +36,7 @@ _AHEAD = 3
 
 
 def scene(model: Pipeline, state: State) -> Scene:
-    """Return the picture of a state: the query's durable data, the driver, then the store and the reader."""
+    """Return the picture of a state: first the query's durable data, then driver, store and reader."""
     query, zombie, faults, _, _, _, failures = state
     boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
     if zombie != NOBODY:

@@ -54,7 +54,10 @@ _AHEAD = (
 
 
 def main() -> int:
-    """Fork a sandbox for each request on standard input, one after the other, until the grader closes the input."""
+    """Fork one sandbox for each request on standard input, until the grader closes the input.
+
+    The sandboxes run one after the other.
+    """
     _import_ahead()
     # The garbage collector of a forked process would otherwise write to, and so copy, nearly all memory.
     gc.collect()

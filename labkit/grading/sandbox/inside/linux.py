@@ -65,7 +65,10 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this one or read its memory; allow both if not `hidden`."""
+    """Forbid other processes of the same user to trace this process or to read its memory.
+
+    If `hidden` is False, allow both again.
+    """
     _control(_SET_DUMPABLE, int(not hidden))
 
 
