@@ -32,9 +32,9 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains(Shown):
-    """The results of `lab.chains`: for every chain of source, engine and sink, a search of all its simulated schedules.
+    """The results of `lab.chains`: for each chain of source, engine and sink, a search of all its simulated schedules.
 
-    `chains["log", "log-then-commit", "wal"]` returns the search result of one chain.
+    `chains["log", "log-then-commit", "wal"]` returns the result for the chain with this source, engine and sink.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Chains(Shown):
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the result of the search for the chain with this source, engine and sink, such as its guarantee.
+        """Return the search result, such as the guarantee, for the chain with this source, engine and sink.
 
         Raises `InvalidInput` for an unknown name, and suggests the most similar one.
         """

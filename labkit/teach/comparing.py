@@ -21,9 +21,9 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison(Tabled):
-    """A table with one row for each result of a run or of a search.
+    """A table with one row for each result, which comes from a run or from a search of all schedules.
 
-    For a run it shows the verdict; for a search of all schedules, the properties that some schedule violates.
+    The row of a run shows its verdict; the row of a search shows the properties that some schedule violates.
     """
 
     title = "Side by side"

@@ -52,9 +52,9 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
     """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
     The pipeline starts without earlier output. `place` is the name of the write in the pipeline's recorded list of
-    writes, such as `rename output/part-<uuid>-0-3 #1`; `variables` are those from `broker`. Raises `ServiceUnavailable`
-    if the machine cannot trace system calls, and `JobFailed` if the pipeline never made this write, or if a start
-    fails.
+    writes, such as `rename output/part-<uuid>-0-3 #1`; `variables` are environment variables, such as those from
+    `broker`. Raises `ServiceUnavailable` if the machine cannot trace system calls, and `JobFailed` if the pipeline
+    never made this write, or if it failed.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.

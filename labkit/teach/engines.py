@@ -100,8 +100,8 @@ def stage(write: AtomicWrite) -> Stage:
 class Engines(Shown):
     """A picture of the writes that each engine makes in one step (a batch or a checkpoint).
 
-    It is drawn from recorded runs that come with labkit. With `killed`, the picture also marks the write before which
-    `lab.kill_engines` kills the engine.
+    The writes come from recorded runs that are shipped with labkit. With `killed`, the picture also marks the write
+    before which `lab.kill_engines` kills the engine.
     """
 
     title = "One step of each engine, from left to right"
@@ -125,10 +125,10 @@ class Engines(Shown):
 def engines(*names: str, killed: bool = False) -> Engines:
     """Return a picture of the writes that each engine makes in one step (a batch or a checkpoint).
 
-    It is drawn from recorded runs that come with labkit. The names are `"spark"`, `"delta"` (Spark with a Delta table),
-    `"flink"`, `"consumer"` and `"transaction"` (two Kafka clients); without names, the picture shows all. With
-    `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an unknown
-    name.
+    The writes come from recorded runs that are shipped with labkit. The names are `"spark"`, `"delta"` (Spark with a
+    Delta table), `"flink"`, `"consumer"` and `"transaction"` (two Kafka clients); without names, the picture shows all.
+    With `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an
+    unknown name.
     """
     return Engines(_checked(names), killed=killed)
 
@@ -149,7 +149,10 @@ class Kill(NamedTuple):
 
 
 class Kills(Tabled):
-    """The results of `kill_engines`, one for each engine: the rows that a reader found after kill and restart."""
+    """The results of `kill_engines`, one for each engine: the rows that a reader found after kill and restart.
+
+    The results of some engines may come from recorded runs.
+    """
 
     title = "Killed between the rows and the note, and started again"
 

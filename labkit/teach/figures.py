@@ -29,8 +29,8 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
 def matrix(folder: Path | str | None = None) -> "VerdictGrid":
     """Return a table of the guarantee of every sink at every failpoint (crash point).
 
-    `folder` contains the real runs of `labkit matrix`; without it, every run is simulated. Raises `InvalidInput` if
-    the folder contains no runs.
+    `folder` contains the results of real runs of `labkit matrix`; without it, labkit simulates every run. Raises
+    `InvalidInput` if the folder contains no runs.
     """
     from labkit.runs.pages.grid import of_runs, simulated
 

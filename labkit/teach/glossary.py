@@ -27,7 +27,7 @@ WIDTH = 160
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One word of the glossary, with its meaning and the words of other systems for the same thing.
+    """One word of the glossary, with its meaning, and the words of other systems for the same thing.
 
     The comments in `glossary.toml` explain each field.
     """
@@ -75,7 +75,7 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return a card that explains a word, as in `lab.word("offset")`, or without a name a card with all words.
+    """Return a card that explains a word, as in `lab.word("offset")`; without a name, a card that lists all words.
 
     Raises `InvalidInput` for a word that the glossary does not have, and suggests the most similar ones.
     """

@@ -120,7 +120,7 @@ class Order(OnCard):
 
     @property
     def meanwhile(self) -> list[str]:
-        """Phrases for the faults that a reader may see temporarily, although the final rows are right."""
+        """The faults that a reader may see temporarily, although the final rows are right, as a list of phrases."""
         witnesses = self.results[World.SAME].witnesses
         return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 
@@ -157,9 +157,10 @@ class Order(OnCard):
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return one table row per violated property: the assumption, the guarantee, and a schedule that violates it.
+        """Return table rows: an assumption, the guarantee under it, and a schedule that violates a property.
 
-        The assumption is that a step which is repeated after a crash gets the same rows, or that it may get others.
+        The assumption is that a step which is repeated after a crash gets the same rows, or that it may get other rows.
+        There is one table row for each violated property; if no property is violated, the row says so.
         """
         lines = []
         for world, verdicts in self.results.items():
@@ -218,7 +219,7 @@ class Orders(Shown):
     def __getitem__(self, name: str) -> Order:
         """Return the design with this name, such as `spark-append`, or with this order of writes.
 
-        Raises `InvalidInput` for an unknown one.
+        Raises `InvalidInput` if no design has this name or order.
         """
         return Order(named(name), fault_of(name))
 

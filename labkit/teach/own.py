@@ -114,8 +114,9 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
     """Test a learner's sink, as `lab.try_sink` does, and return the results.
 
-    `also` names further axes (separately tested properties). Raises `InvalidInput` if the kind or the function cannot
-    be used; its message begins with `called`, the name of the function that the learner called.
+    `kind` is the kind of store, and `also` names further axes (separately tested properties). Raises `InvalidInput` if
+    the kind or the function cannot be used; the error's message begins with `called`, the name of the function that the
+    learner called.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -288,7 +289,8 @@ def _some(number: int, what: str) -> str:
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
     """Run a quick crash test on real Spark for `lab.crash_test`, and return its results.
 
-    Raises the errors of a crash test. Returns `Untested` if a server or Java is missing, or the sink is still a stub.
+    `subject` is `FILE:NAME`, and `options` are further options of `labkit crashtest`. Raises the errors of a crash
+    test. Returns `Untested` if a server or Java is missing, or if the sink is still a stub.
     """
     from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.page import keep

@@ -21,8 +21,8 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
     """Write a sink's source into a Python file, as `lab.save_sink` does, and return `FILE:foreach_batch`.
 
-    Raises `InvalidInput` if the source, the file or the kind of store cannot be used; its message begins with
-    `called`, the name of the function that the learner called.
+    `kind` is the kind of store. Raises `InvalidInput` if the source, the file or the kind cannot be used; the error's
+    message begins with `called`, the name of the function that the learner called.
     """
     path = Path(file)
     try:
@@ -68,7 +68,10 @@ def _what(sink: object) -> str:
 
 
 def sink_file(source: str, name: str, path: Path, kind: str) -> str:
-    """Return the text of a Python file that contains the source of a sink, and the code with which Spark calls it."""
+    """Return the text of a Python file with a sink's `source` and the code through which Spark calls the sink.
+
+    `name` is the sink's function, `path` the file to be written, and `kind` the kind of store.
+    """
     store, end = STORES[kind]
     return source + SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
 

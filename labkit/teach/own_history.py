@@ -97,7 +97,10 @@ class SinkHistory(OnCard):
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink, as `lab.my_sink` does, and return its results after each notebook so far."""
+    """Test the learner's sink, as `lab.my_sink` does, and return its results after each notebook so far.
+
+    `after` is the number of the present notebook. If `sink` is given, it first replaces the sink in `my_sink.py`.
+    """
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
@@ -140,7 +143,7 @@ def _came(number: str) -> list[str] | None:
 
 
 def _begin() -> None:
-    """Write the first notebook's sink into `my_sink.py`, atomically, because several notebooks may do so at once."""
+    """Write the first notebook's sink into `my_sink.py`, atomically, because several notebooks may write it at once."""
     part = FILE.with_suffix(f".{os.getpid()}.part")
     part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
     part.replace(FILE)
@@ -209,7 +212,7 @@ def _in_file(name: str) -> Callable[..., Any]:
 def main(name: str) -> None:
     """Run the learner's file, test its function `name` as a sink, and print the results as JSON.
 
-    What the file itself prints goes to standard error.
+    Anything that the file itself prints goes to standard error.
     """
     end_with_parent()
     channel = os.dup(1)

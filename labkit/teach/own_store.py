@@ -58,7 +58,7 @@ class Folder(store.Folder):
 
     @staticmethod
     def seen(folder: str) -> list[list[Any]]:
-        """Return the rows that readers see: those in the files that `manifest.json` lists."""
+        """Return the rows that readers see: all rows in the files that `manifest.json` lists."""
         return Folder(folder).see()
 
     @staticmethod

@@ -71,7 +71,7 @@ class CrashPanel:
         self._show()
 
     def predict(self, guarantee: str | None) -> None:
-        """Store the guarantee that you expect, to show it next to the outcome; None deletes it.
+        """Store the guarantee that you expect, so that it appears next to the outcome; None deletes your prediction.
 
         Raises `InvalidInput` for an unknown guarantee.
         """
@@ -105,7 +105,7 @@ class CrashPanel:
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait until the job has ended, at most `seconds`, and return its outcome.
+        """Wait until the job has ended, at most `seconds`, and return the job's outcome.
 
         Raises the error of the job, `TimeoutError` after `seconds`, and `InvalidAction` if no job was started.
         """
@@ -120,7 +120,7 @@ class CrashPanel:
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the job started last; None while it runs, if it failed, or without a job."""
+        """The outcome of the last job; None while the job runs, if it failed, or if no job was started."""
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:

@@ -37,7 +37,7 @@ class Recording(NamedTuple):
 class OnlyRecorded:
     """A placeholder for a variable of a cell that was not run but only shown from a recording.
 
-    Any use of the variable other than displaying it raises an error that says so.
+    A learner can display the variable; any other use raises an error that says why.
     """
 
     def __init__(self, name: str) -> None:
@@ -135,7 +135,7 @@ def play(source: str) -> None:
 
 
 def only_defines(source: str) -> bool:
-    """Return whether a cell has only imports, functions, classes, and names for constants, so that it shows nothing."""
+    """Return whether a cell has only imports, functions, classes and named constants, and therefore shows nothing."""
     return all(
         isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
         or (isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant))

@@ -119,7 +119,7 @@ class Walk:
         return self.reader_account
 
     def __str__(self) -> str:
-        """Return the facts about the run, what the reader saw, and the violated properties, as lines of text."""
+        """Return lines of text: the facts about the run, what the reader saw, and the violated properties."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [f"{name}: {text}" for name, text in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
@@ -156,8 +156,8 @@ class Search:
     def guarantee(self) -> Guarantee:
         """The weakest guarantee over all schedules.
 
-        It is *none* if one schedule loses a record and another one duplicates a record, even if no schedule does both.
-        Raises `InvalidInput` if the simulator has no properties about rows.
+        The guarantee is *none* if one schedule loses a record and another one duplicates a record, even if no schedule
+        does both. Raises `InvalidInput` if the simulator has no properties about rows.
         """
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:

@@ -15,7 +15,10 @@ _HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
 
 def notebooks() -> Path:
-    """Return the folder of the course's original notebooks; it does not exist if none are installed."""
+    """Return the path of the folder with the course's original notebooks.
+
+    The folder does not exist if no notebooks are installed.
+    """
     inside = PACKAGE / "notebooks"
     return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
 

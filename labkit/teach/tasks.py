@@ -47,9 +47,10 @@ def answer(name: str, found: object = None) -> "Answer | None":
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if there is one.
 
-    Like the grader, it runs the cell with your answer in a fresh namespace, with the notebook's parameters and your
-    own other cells that it needs. With `strict=True` or the environment variable LABKIT_STRICT=1, a wrong or missing
-    answer raises `NotPassed`, for programs that run the notebook. Raises `InvalidInput` for an unknown exercise.
+    Like the grader, it runs the cell with your answer in a fresh namespace, after the cells that set the notebook's
+    parameters and those of your own cells that the answer needs. With `strict=True` or the environment variable
+    LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, for programs that run the notebook. Raises
+    `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
         exercises.check(name, strict=strict)
@@ -79,9 +80,9 @@ def progress(notebook: str | None = None) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete your answer to the exercise `name` and its progress, or your prediction if `name` is a question.
 
-    Without a name, the answers and progress of all exercises are deleted; without `confirm=True`, nothing. For a single
-    exercise, its cell with gaps to fill in appears again. Raises `InvalidInput` if neither an exercise nor a question
-    has that name.
+    Without a name, deletes the answers and progress of all exercises. Without `confirm=True`, deletes nothing. After
+    the reset of a single exercise, its cell with gaps to fill in appears again. Raises `InvalidInput` if neither an
+    exercise nor a question has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -150,7 +151,7 @@ def _refuse_exercise(name: object) -> None:
 
 
 def _exercises() -> ModuleType | None:
-    """Return the module that checks exercises; if it is not installed, print so and return None."""
+    """Return the module that checks exercises; if it is not installed, print a sentence about that and return None."""
     module = _part("labkit.teach.exercises.check")
     if module is None:
         print("Exercises are not checked here.")

@@ -58,7 +58,7 @@ class Trials(Tabled, dict[str, "TimeoutTrial"]):
             yield kind, str(each.failures), str(each.outcome or "-"), shown
 
     def steps(self, kind: str) -> Card:
-        """Return a card that lists the events in broker and job under one kind of traffic, with times in seconds.
+        """Return a card that lists what happened in broker and job under one kind of traffic, with times in seconds.
 
         Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
         """
@@ -111,11 +111,11 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Run three jobs that write to a real Kafka broker in transactions, and report the records that each loses.
+    """Run three jobs that write to a real Kafka broker in transactions, and report the records that each job loses.
 
-    The jobs have different traffic: steady, a burst at the beginning, and records near the end. `interval`, the time
-    between checkpoints, and `transaction`, the transaction timeout, are seconds of real time. Raises `InvalidInput` for
-    a time out of range, and `ServiceUnavailable` without a broker.
+    The jobs have different traffic: steady, a burst at the beginning, and records near the end. `interval` is the time
+    between two checkpoints, and `transaction` the transaction timeout, both in seconds of real time. Raises
+    `InvalidInput` for a time out of range, and `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

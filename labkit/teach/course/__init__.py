@@ -68,7 +68,7 @@ def with_notebooks(package: str) -> str:
 
 
 def signed(source: Path) -> str:
-    """Return the notebook file's JSON text, with the notebook's name and labkit's version added to the metadata."""
+    """Return a notebook file's JSON text after adding the notebook's name and labkit's version to its metadata."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),

@@ -44,7 +44,7 @@ class Alone(NamedTuple):
 
 
 class NoInput(Exception):
-    """A cell called input() during grading, when nobody can type."""
+    """Raised in a cell that calls input() during grading, because nobody can type an answer then."""
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
@@ -109,7 +109,7 @@ def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
 
 
 def fresh() -> dict[str, Any]:
-    """Return the namespace with which a notebook's first cell starts, but with an input() that raises `NoInput`."""
+    """Return a namespace like that of a notebook's first cell; only its input() is replaced and raises `NoInput`."""
     return {"__name__": "__main__", "input": _no_input}
 
 

@@ -92,7 +92,8 @@ class Asker:
 def shown(value: Plain) -> str:
     """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut.
 
-    Combining accents are written as escapes, so that two spellings of a word which look the same can be told apart.
+    Combining accents are written as escapes, so that a reader can distinguish two spellings of a word that look the
+    same.
     """
     try:
         text = distinct(repr(value)[: SHOWN + 1])

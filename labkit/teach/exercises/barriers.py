@@ -70,7 +70,7 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield combinations of arrived barriers and ended inputs, each with the task's right decision.
+    """Yield tests: combinations of arrived barriers and ended inputs, each with the right decision for the task.
 
     The right decisions come from the simulator `barriers` with aligned checkpoints.
     """

@@ -41,7 +41,7 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 
 def rows(*batches: str) -> list[list[Row]]:
-    """Return one list of rows for each text; `pen:2 book:1` gives a row with 2 pens and a row with 1 book.
+    """Return one list of rows for each text in `batches`, such as `pen:2 book:1` for 2 pens and 1 book.
 
     A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
     """

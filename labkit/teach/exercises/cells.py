@@ -73,8 +73,8 @@ class Selection:
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
     """Choose for each exercise the cell that is graded as the learner's answer.
 
-    `cells` are those of the learner's notebook, and `released` those of the original one. `answers` maps the name of
-    each exercise to the Python name that its answer must define.
+    `cells` are the cells of the learner's notebook, and `released` those of the original notebook. `answers` maps the
+    name of each exercise to the Python name that its answer must define.
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
@@ -198,7 +198,7 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 def defined(source: str) -> frozenset[str]:
     """Return the names that a cell defines on purpose: functions, classes, imports, and assigned variables.
 
-    Variables that only loops, `with`, `except` or `:=` set are left out.
+    Leaves out variables that are set only by loops, `with`, `except` or `:=`.
     """
     tree = _tree(python(source))
     names = set[str]()

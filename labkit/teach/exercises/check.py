@@ -336,7 +336,7 @@ def stubs() -> dict[str, str]:
 
 
 def _namespace() -> dict[str, object]:
-    """Return the global variables of the notebook: those of the nearest calling frame outside of `labkit`."""
+    """Return the global variables of the notebook, found in the nearest calling frame outside of `labkit`."""
     frame = inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("labkit."):
         frame = frame.f_back

@@ -38,9 +38,9 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the arguments of the calls in which the learner's function forbids the actions of a stuck state.
+        """Return the arguments of the calls in which the learner's function forbade the actions of this stuck state.
 
-        Returns an empty list if some action is possible in the state, so that it is not stuck.
+        Returns an empty list if some action is possible, because the state is then not stuck.
         """
         if self.actions(state):
             return []
@@ -126,7 +126,7 @@ class Run(Overlay[Any]):
         return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:
-        """Return an empty list, because a function that returns steps cannot forbid actions."""
+        """Return an empty list, because a learner's function that returns steps cannot forbid actions."""
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:

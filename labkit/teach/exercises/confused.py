@@ -46,10 +46,11 @@ NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**6
 
 
 def numbers_alike(large: int) -> list[int]:
-    """Return positive numbers of at most 63 bits that a rule confuses with `large` if it cuts, rounds or hashes it.
+    """Return positive numbers of at most 63 bits that a wrong rule confuses with `large`.
 
-    Some differ by a power of two or ten, or by a usual modulus, and others have the same digits in another order, or
-    the first or the last digits alone. `large` should have about 18 digits.
+    Such a rule cuts, rounds or hashes numbers. Some of the numbers differ from `large` by a power of two or ten, or by
+    a usual modulus. Others have its digits in another order, or only its first or last digits. `large` should have
+    about 18 digits.
     """
     # A rule that rounds confuses the nearest numbers, so these come last: the first number tells which rule it is.
     steps = [*(2**power for power in range(24, 63)), *(10**power for power in range(9, 19)), *MODULI]

@@ -67,7 +67,10 @@ class Settings:
     parameters: Callable[[Chosen], Mapping[str, object]] = dict
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules with the learner's settings; the answer passes if none violates one of the `claims`."""
+        """Search all schedules with the learner's settings; the answer passes if no schedule violates a claim.
+
+        The claims are the properties named in `claims`.
+        """
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, {**self.parameters(chosen), **dict(variant.parameters)})
@@ -108,7 +111,10 @@ class Prediction:
     facts: "Mapping[str, Callable[[Walk], Any]]"
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Simulate the run if the learner has predicted it, and report each predicted value next to the real one."""
+        """Simulate the run, and report each predicted value next to the real one.
+
+        Raises `MissingSolution` if the learner has predicted nothing yet.
+        """
         value, walk = answer.value(), self.run()
         came = {key: list(fact) if isinstance(fact := read(walk), tuple) else fact for key, read in self.facts.items()}
         try:

@@ -69,7 +69,7 @@ def plain(value: object) -> Plain:
 def _is_small(value: object) -> bool:
     """Return whether a value is a short ASCII text, a whole number, a truth value or None, which needs no conversion.
 
-    This test saves time, because nearly all answers consist of such values, and a judge asks for thousands.
+    This test saves time: nearly all answers consist of such values, and a judge asks for thousands of answers.
     """
     if type(value) is str:
         return len(value) <= _SMALL and value.isascii()
@@ -81,7 +81,7 @@ def _is_small(value: object) -> bool:
 def listed(value: object) -> object:
     """Return the items of an iterator, range or dict view as a list, and any other value unchanged.
 
-    Call it under a time limit, because a generator runs the learner's code.
+    Set a time limit before the call, because a generator runs the learner's code, which may never end.
     """
     if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
         return list(islice(value, MOST_CHARACTERS + 1))
@@ -91,7 +91,7 @@ def listed(value: object) -> object:
 def error_text(error: BaseException) -> str:
     """Return the type and the message of an error of a learner's code, cut to `MOST_OF_ERROR` characters.
 
-    The message is empty if the error's own `__str__` fails.
+    Only the type is returned if the error's own `__str__` fails.
     """
     try:
         message = str(error)
@@ -236,14 +236,14 @@ class Level(StrEnum):
 class AnswerFailed(LabError):
     """The learner's code failed, and the message says how.
 
-    It raised an error, returned a value that JSON cannot represent, took too long, or ended its process.
+    The code raised an error, returned a value that JSON cannot represent, took too long, or ended its process.
     """
 
     exit_code = 1
 
 
 class NotPassed(LabError):
-    """`lab.check` with `strict=True` found a wrong or missing answer; the message names the exercise and the reason."""
+    """Raised by `lab.check` with `strict=True` for a wrong or missing answer; the message names exercise and reason."""
 
     exit_code = 1
 

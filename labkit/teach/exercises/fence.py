@@ -17,7 +17,10 @@ FENCED = "fenced"
 
 
 class Request(NamedTuple):
-    """A request to a store of rows, the store's state when it arrives, and the requests before it."""
+    """A request to a store of rows, with the store's state when the request arrives.
+
+    `story` lists the requests before this one, as text.
+    """
 
     newest: int
     """The newest generation of the consumer group from which the store has accepted a request."""
@@ -121,7 +124,7 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
 
 
 def _read(value: Plain) -> Stored | None:
-    """Return the learner's answer as a `Stored`, or None if it is not a list of the right form."""
+    """Return the learner's answer as a `Stored`, or None if the answer is not a list of the right form."""
     if type(value) is not list or len(value) != 3:
         return None
     newest, following, accepted = value

@@ -100,7 +100,7 @@ class Case:
 
     @property
     def own(self) -> list[str]:
-        """The names of the job's own prepared transactions in this database, all of which the query should finish."""
+        """The names of the job's own transactions, prepared in this database; the query should finish all of them."""
         return [gid for gid in self.prepared if gid.split("/")[0] == self.job]
 
     @property

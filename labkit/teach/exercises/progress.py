@@ -19,7 +19,10 @@ LARGEST = 1_000_000
 
 
 class Note(TypedDict, total=False):
-    """The saved progress in one exercise or question. A learner may edit the file, so check the types of values."""
+    """The saved progress in one exercise or question, read from a file.
+
+    A learner may edit this file, so callers must check the types of the values.
+    """
 
     state: str
     question: str

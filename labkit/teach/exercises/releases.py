@@ -139,7 +139,7 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `review`, which reviews pull requests.
 
-    The variant has the `old` version, and `cases`, one for each pull request: its changes of the old version, the sink,
+    The variant has the `old` version, and `cases`, one for each pull request: its changes to the old version, the sink,
     and whether the newest batch is unfinished.
     """
     ask, old = Asker(answer, "review"), variant["old"]
@@ -340,9 +340,9 @@ def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
 
 
 def _public() -> Iterator[Variant]:
-    """Yield a public variant for each kind of query, with every change.
+    """Yield a variant that learners may see for each kind of query, with all changes of its version.
 
-    The grader's variants have other columns, and combine changes.
+    The grader's own variants have other columns.
     """
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):

@@ -89,7 +89,7 @@ def _text(ranges: Ranges) -> str:
 
 
 def _ranges(answer: Plain) -> Ranges | None:
-    """Return the learner's answer as ranges, or None if it is not a list of pairs of numbers."""
+    """Return the learner's answer as ranges, or None if the answer is not a list of pairs of numbers."""
     if type(answer) is not list:
         return None
     ranges = []

@@ -145,7 +145,7 @@ class Cases(Generic[T]):
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Search all schedules of a model with a learner's function, and return the first fault; None if there is none.
+    """Search all schedules of a model that contains the learner's function; return the first fault, or None.
 
     `ends` is the name of the property that tells whether a state is the end of a run.
     """

@@ -354,7 +354,7 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
 def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
     """Yield arguments of the learner's `recover_and_commit` with very large batch numbers.
 
-    A recovery confuses them if it cuts names, uses floating-point numbers, or compares checksums.
+    A recovery confuses these numbers if it cuts names, uses floating-point numbers, or compares checksums.
     """
     batch = 10**18
     one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"

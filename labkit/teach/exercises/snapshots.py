@@ -14,7 +14,10 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the completed snapshot in a state as the learner's function receives it: a dict for each process."""
+    """Return the argument of the learner's function: the completed snapshot in this state, as a list of dicts.
+
+    Each dict describes one process.
+    """
     return (
         [
             {

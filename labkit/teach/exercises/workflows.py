@@ -31,7 +31,7 @@ RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
 
 
 class Entry(NamedTuple):
-    """An entry of the workflow engine's journal: a step was started, or the engine noted its result."""
+    """An entry of the workflow engine's journal; it says that a step was started, or which result it had."""
 
     number: int
     name: str
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The state of one simulated run of a workflow, and of the receiver of its messages."""
+    """The state of one simulated run: that of the workflow, and that of the receiver of its messages."""
 
     version: int = 0
     """0 for the workflow's old version, 1 for the new one."""
@@ -243,7 +243,7 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
 
 
 def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
-    """Return a workflow with a renamed step, which the engine must refuse, and the state of its run.
+    """Return a workflow in which a step was renamed, and the state of its run; the engine must refuse to continue.
 
     The step is called `name` now, and `before` in the journal.
     """

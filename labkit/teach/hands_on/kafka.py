@@ -221,7 +221,7 @@ def kafka() -> Kafka:
 
 
 def _places(server: private.Server) -> Iterator[Path]:
-    """Return an iterator of unused paths in a folder that is removed when this process ends."""
+    """Return an iterator of unused paths in a folder, which is removed when this process ends."""
     base = server.folder
     if base is None:
         temporary = TemporaryDirectory(prefix="labkit-notebook-")

@@ -14,7 +14,7 @@ from labkit.host.servers.tethered import TetheredServer
 
 
 class Server(NamedTuple):
-    """The address of a server, and its data folder if labkit started it (None for a user's own server)."""
+    """The address of a server and its data folder. The folder is None for a user's own server."""
 
     address: str
     folder: Path | None
@@ -46,7 +46,7 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
 
 
 class Client(Protocol):
-    """A client of a server for experiments by hand; `clean` removes the tables or topics that it created there."""
+    """A client of a server for experiments by hand; `clean` removes the tables or topics that the client created."""
 
     def clean(self) -> None:
         """Remove everything that this client created on its server."""

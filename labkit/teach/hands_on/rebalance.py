@@ -62,11 +62,12 @@ def rebalance(
 
     A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). One of `stop`, `slow` and
     `kill` names the moment, such as `"charged 4"`, at which labkit disturbs the first consumer, A: it suspends A by
-    SIGSTOP, delays A inside that call, or kills A by SIGKILL. If A reaches the moment several times, the first time
-    counts. Then B joins the group, takes over and ends; `longer` seconds later, at most 60, A continues. With `each`,
-    which maps names to texts, one program runs once for each text and gets it as its second argument. All runs happen
-    at the same time. Returns their outcomes by the name of the program, or by the name in `each`. Raises
-    `InvalidInput` if A never reaches the moment, and `JobFailed` if A fails before it, or if B fails.
+    SIGSTOP, delays A inside the call that reports the moment, or kills A by SIGKILL. If A reaches the moment several
+    times, the first time counts. Then B joins the group, takes over and ends; `longer` seconds later, at most 60, A
+    continues. With `each`, which maps names to texts, one program runs once for each text and gets the text as its
+    second argument. All runs happen at the same time. Returns a dict from the name of the program, or the name in
+    `each`, to the outcome. Raises `InvalidInput` if A never reaches the moment, and `JobFailed` if A fails before it,
+    or if B fails.
     """
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):

@@ -302,7 +302,7 @@ def _explained(error: BaseException, task: Task) -> str:
 
 
 def main() -> None:
-    """Carry out the tasks in the first line of standard input, and print as JSON how the consumers ended."""
+    """Run the tasks in the first line of standard input (a JSON list), and print as JSON how the consumers ended."""
     channel = os.dup(1)
     os.dup2(2, 1)  # the learner's program must not print into the answer
     line = b""

@@ -124,9 +124,10 @@ class Shop:
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Return the verdict on messages (by default those in the topic): is there one for each committed change?
+        """Return the verdict on messages: does each committed change have exactly one message?
 
-        A message about a change that was never committed counts as unexpected.
+        By default the messages are those in the topic. A message about a change that was never committed counts as
+        unexpected.
         """
         counts: dict[str, int] = {}
         due: dict[Change, Record] = {}

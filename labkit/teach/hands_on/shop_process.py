@@ -208,7 +208,10 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines that the process wrote into the pipe, and whether it was killed for exceeding `PATIENCE`."""
+    """Return the lines that the process wrote into the pipe, and whether it was killed after `PATIENCE` seconds.
+
+    `reading` is the descriptor of the pipe's end for reading.
+    """
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:

@@ -55,9 +55,9 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Store a new, higher epoch now; return a function that inserts the rows only if the epoch is still the highest.
+    """Store a new, higher epoch now; return a function that later inserts the missing rows.
 
-    The function checks the epoch and inserts in one transaction.
+    The function inserts only if its epoch is still the highest. It checks the epoch and inserts in one transaction.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -79,7 +79,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Fence earlier producers of a transactional id now; return a function that writes in a Kafka transaction.
+    """Fence earlier producers of a transactional id now; return a function that later writes in a Kafka transaction.
 
     `place` is `broker address/topic`.
     """

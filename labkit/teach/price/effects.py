@@ -102,7 +102,10 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the recorded counts that are shipped with labkit, as a dict from a pair (sink, number of rows)."""
+    """Return the recorded counts that are shipped with labkit, as a dict.
+
+    A key is a pair (sink, number of rows in a batch), and the value has the numbers of disk operations.
+    """
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)

@@ -149,8 +149,9 @@ class Others(Tabled, dict[str, dict[float, float]]):
 def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
     """Measure how long a record waits until a reader sees it, for each way of writing and commit interval.
 
-    `intervals` are in seconds; the measurement takes about four times their sum. The chart also shows the line that
-    you predicted for `question`, such as `"13-slope"`. Raises `InvalidInput` for intervals out of range.
+    `intervals` are in seconds; the measurement takes about four times their sum. If you name a `question` for which you
+    predicted a line, such as `"13-slope"`, the chart also shows this line. Raises `InvalidInput` for intervals out of
+    range.
     """
     if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(

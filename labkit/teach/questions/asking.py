@@ -47,7 +47,7 @@ class OpenQuestion:
         self.form = QuestionForm(self._shown(), self.handle)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the form, such as a prediction; if it is invalid, the form shows the reason."""
+        """Handle a message that the form sends, such as a prediction; if the message is invalid, the form shows why."""
         try:
             self._obey(message)
         except InvalidInput as error:

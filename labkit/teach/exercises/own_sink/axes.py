@@ -89,7 +89,7 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which a job finishes, and then repeats its batches from the first, the second or the last one."""
+    """Yield runs in which a job finishes, and then repeats its batches, starting from the first, second or last one."""
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
         yield _again(bench, first)
@@ -180,7 +180,7 @@ LATER_BATCHES = (10, 100, 1_000)
 
 
 def wrong_in_the_end(tried: TrialResult) -> str:
-    """Return the fault in the final rows of a run, such as a lost row; an empty text if they are right."""
+    """Return the fault in the final rows of a run, such as a lost row; an empty text if the rows are right."""
     if tried.story.stuck:
         again = "the batch was repeated, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"

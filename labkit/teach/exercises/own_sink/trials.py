@@ -62,8 +62,8 @@ MADE_ANOTHER_REQUEST = (
 class StepAsker(Asker):
     """Asks a learner's sink for its next request to the store.
 
-    The arguments are the kind of store, the requests and replies so far, and the batch. Calls cannot be announced in
-    advance, because each request depends on the reply to the previous one.
+    The arguments of a call are the kind of store, the requests and replies so far, and the batch. Calls cannot be
+    announced in advance, because each request depends on the reply to the previous one.
     """
 
     def _reply(self, *arguments: Plain) -> Plain:
@@ -72,7 +72,7 @@ class StepAsker(Asker):
 
 
 class Broken(Exception):
-    """A run of a sink cannot continue, because the sink or one of its requests failed.
+    """Raised when a run of a sink cannot continue, because the sink or one of its requests failed.
 
     The message is a sentence without full stop.
     """
@@ -320,9 +320,9 @@ class Delivery:
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, keep its reply, and read the store if readers may see other rows now.
+        """Let the store perform a request, and keep the reply; if readers may see other rows now, also read the store.
 
-        Raises `Broken` if the store cannot perform it.
+        Raises `Broken` if the store cannot perform the request.
         """
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
@@ -480,7 +480,7 @@ class Trial:
     def finish(self) -> Story:
         """Read the store once more, and return the record of the run.
 
-        Raises `Broken` if the sink still holds a lock that keeps the reader from reading.
+        Raises `Broken` if the sink still holds a lock, so that nobody can read.
         """
         if self._recovers is None:
             self._end()
@@ -529,9 +529,9 @@ def _digest(folder: Path) -> bytes:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Convert a row that a reader saw into the form in which it is compared with the sent rows.
+    """Convert a row that a reader saw into the form in which labkit compares it with the sent rows.
 
-    A row with values of wrong types becomes one that was never sent.
+    A row with values of wrong types becomes a row that was never sent.
     """
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
