@@ -114,7 +114,7 @@ class StrategyFacts:
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
-        """Return the failpoints that a micro-batch passes in this commit order, in sequence, with descriptions."""
+        """Return the failpoints that a micro-batch passes in this commit order, first to last, with descriptions."""
         if order is Order.DECISION:
             return (*self.write, VOTES, NOTED, *self.commit)
         return (*self.write, *self.commit, NOTED)

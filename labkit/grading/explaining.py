@@ -48,7 +48,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error, such as bad syntax, that a cell's source shows without being run, or an empty text."""
+    """Return the error, such as bad syntax, that a cell's source shows without being run; otherwise an empty text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

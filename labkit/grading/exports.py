@@ -80,8 +80,8 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
     Moodle does not say which notebooks an assignment has. If the rules name the exercises, they define the assignment;
-    otherwise it consists of all notebooks that any student has handed in there. For a student who handed in nothing,
-    the column "Maximum Grade" contains the maximum of the whole course.
+    otherwise the assignment consists of all notebooks that any student has handed in for it. For a student who handed
+    in nothing, the column "Maximum Grade" contains the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (

@@ -196,7 +196,7 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the stored result "no notebook was handed in" of each student who has handed one in by now.
+    """Delete the stored result "no notebook was handed in" of each student who has handed in a notebook since.
 
     `submissions` are the submissions of the whole class.
     """

@@ -240,7 +240,8 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
     """Return the student named in a file name such as `ada-06_sinks.ipynb`.
 
-    If the file name only names one of `notebooks`, the student is called `root`, the name of the folder or archive.
+    If the file name contains only the name of a notebook, the student is called `root`, the name of the folder or
+    archive.
     """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:

@@ -240,7 +240,10 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the newest result for each notebook that a student or group handed in, and a note on each older result."""
+    """Return a pair: the newest result for each notebook that was handed in, and a note on each older result.
+
+    The submissions are those of one student, alone or in a group.
+    """
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):

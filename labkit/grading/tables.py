@@ -93,7 +93,7 @@ def written(lines: Iterable[Sequence[object]]) -> str:
 def printable(value: str) -> str:
     """Return a text with control characters escaped, and with `'` before any part that may act as a formula.
 
-    A spreadsheet program may split a line at a semicolon or comma, so text after such a character counts as well.
+    Text after a semicolon or comma is such a part, because a spreadsheet program may split the line there.
     """
     escaped = _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     return _INNER_FORMULA.sub(r"\1'", escaped)

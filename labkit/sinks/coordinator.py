@@ -177,7 +177,7 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to kill) between the durable plan `offsets/N` and the first written row.
+    """Call `reach` for the failpoint (place to kill) after the plan `offsets/N` is durable and before the first row.
 
     An adapter calls this function at the beginning of each batch.
     """
@@ -185,8 +185,9 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to kill) after `commits/N`, the record that a batch is done, is durable.
+    """When `commits/N` is durable, call `reach` for the failpoint (place to kill) `AFTER_COMMIT_LOG`.
 
-    A sink learns of the record from the engine's notification or, at the latest, from the start of the next batch.
+    The file `commits/N` records that batch N is done. A sink learns of it from the engine's notification or, at the
+    latest, from the start of the next batch.
     """
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

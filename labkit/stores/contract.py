@@ -182,7 +182,7 @@ class Transactional(Protocol):
     def prepared(self, query: str) -> list[Handle]:
         """Return the handles of all unfinished (open or prepared) transactions of the query, in ascending order.
 
-        Open transactions are included because their writers may be dead, so that only the caller can remove them.
+        Open transactions are included because their writers may be dead and would never abort them.
         """
 
 

@@ -23,8 +23,8 @@ def with_page(bundle: Any, plain: str, page: str) -> Any:
 class Form(anywidget.AnyWidget):
     """A widget that displays the data in `shown`, and calls `heard` with each message from the browser.
 
-    A message is a dictionary. Its first key names the user's action, such as `run`; the key `hello` means that the
-    browser has opened a view of the widget.
+    A message is a dictionary. The first key names the user's action, such as `run`. The key `hello` is no action: it
+    means that the browser has opened a view of the widget.
     """
 
     shown = traitlets.Dict().tag(sync=True)

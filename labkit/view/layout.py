@@ -155,7 +155,7 @@ def mark_width(mark: Mark) -> float:
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """Return two lists of lines: those of a box's title, and those of the text below the title.
+    """Return two lists: the lines of a box's title, and the lines of the text below the title.
 
     `inner` is the box's width in pixels without its margins.
     """

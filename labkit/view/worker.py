@@ -25,7 +25,7 @@ class Players:
         self._answers: list[dict[str, object]] = []
 
     def answer(self, text: str) -> str:
-        """Return the answers to one message of the web page, both as JSON.
+        """Carry out one message of the web page and return the answers; message and answers are JSON.
 
         The message `start` opens a player. Its fields are the trace to show, the step, a hint about what to watch, the
         tasks that the reader has done, and a second trace to show next to the first. The answer is all data of the

@@ -20,8 +20,7 @@ FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
 def written(diagram: Diagram, title: str, to: str) -> str:
     """Return a space-time diagram as text in the format `to`.
 
-    Raises `InvalidInput` for an unknown format. Some formats do not allow a diagram without steps; then it is also
-    raised for such a diagram.
+    Raises `InvalidInput` for an unknown format, and in some formats also for a diagram without steps.
     """
     if to not in FORMATS:
         raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
