@@ -88,8 +88,9 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
 
     Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
     if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
-    so that a sink which joins batch number and name can confuse it. The last names, listed in `SAME_DIGESTS[digested]`,
-    are pairs whose hash digests begin alike, so that a sink which cuts digests short confuses them.
+    so that a sink which joins batch number and name can confuse it. The last names, built from `digested` and the
+    numbers in `SAME_DIGESTS`, are pairs whose hash digests begin alike, so that a sink which cuts digests short
+    confuses them.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [

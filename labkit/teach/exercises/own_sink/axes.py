@@ -329,7 +329,7 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The result of a kill at one point of the sink's first batch: between two requests, or after the last one.
+    """The result of a kill at one point of the sink's first batch: right before a request, or after the last request.
 
     With two writers, labkit stops the older writer there instead of killing it.
     """
