@@ -272,11 +272,11 @@ class Answer(Protocol):
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink until it makes a request that has no reply yet, and return this request.
+        """Run the learner's sink until it makes a request that has no reply yet; return this request, or the end.
 
-        `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
-        `arguments` are those that the sink gets after its first argument, the store. Raises `MissingSolution` and
-        `AnswerFailed` as `call` does.
+        The result has the form of `steps.step`. `kind` is the kind of store, `exchanges` are the sink's earlier
+        requests with the store's replies, and `arguments` are those that the sink gets after its first argument, the
+        store. Raises `MissingSolution` and `AnswerFailed` as `call` does.
         """
 
 
