@@ -34,6 +34,14 @@ from labkit.teach.exercises.releases import (
     queries,
     with_every_sink,
 )
+from labkit.teach.exercises.repairs import (
+    LARGEST_ID,
+    LARGEST_SIZE,
+    calls_with,
+    contents_alike,
+    ends_changed,
+    numbers_exchanged,
+)
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
 from labkit.teach.exercises.sinks import CONFUSED_WORDS
 from labkit.teach.exercises.snapshots import LIMIT, crowd, exchanged
@@ -419,6 +427,16 @@ def _damaged(c: Chance) -> Iterator[Variant]:
     yield v(
         "large numbers", orders=(large, large + 1), size=1_000, damage=((("twice", large),), (("lost", large + 1),))
     )
+    word, size = c.pick("lamps", "dishes", "gloves"), c.randrange(2, 6)
+    alike = list(contents_alike(word, c.randrange(10**17, 10**18)))
+    yield v("contents that are alike", size=size, changed=calls_with(c.sample(alike, len(alike)), size))
+    little, known = c.randrange(1, 4), (9, word, 5)
+    parts = (((None, (little, word, 0)),), (((little, word, 0), None),), ((None, (little, "", 5)), ((0, "", 0), None)))
+    yield v("rows of little", size=4, changed=tuple((*part, (known, known)) for part in parts))
+    size = c.randrange(230, 300)
+    yield v("as many rows as possible", size=size, changed=(ends_changed(c.randrange(size)),))
+    last = ((None, (LARGEST_ID, word, c.randrange(9))),)
+    yield v("the largest numbers", size=LARGEST_SIZE, changed=(*numbers_exchanged(word), last))
 
 
 def _fence(c: Chance) -> Iterator[Variant]:

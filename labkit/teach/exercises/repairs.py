@@ -1,10 +1,12 @@
 """The exercise of notebook 14c: the ranges of a table that differ from its source and have to be repaired."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, pairwise
 from typing import cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.confused import NUMBERS_ALIKE, PAIRS_ALIKE, SAME_TEXTS, numbers_alike, texts_alike
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import ask_each
 
@@ -12,19 +14,88 @@ Row = tuple[int, str, int]
 """The number of an order, its item, and its amount."""
 Ranges = list[list[int]]
 """The first and the last number of each range, both included."""
+Content = tuple[str, int]
+"""The item of an order, and its amount."""
+Change = tuple[Row | None, Row | None]
+"""A row of the source, and the row that the table has in its place; None for no row."""
 ITEMS = ("pen", "book", "lamp")
+LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_000
+"""The bounds that the task states."""
 
 
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    The variant has `orders`, the numbers of the orders in the source; `size`, the number of orders in a range; and
-    `damage`, which lists for each call the changes to the table, as `_table` applies them.
+    The variant has `size`, the number of orders in a range, and either `orders`, the numbers of the orders in the
+    source, and `damage`, which lists for each call the changes to the table, as `_table` applies them; or `changed`,
+    which lists for each call the rows of the source with those of the table, each a `Change`.
     """
     ask = Asker(answer, "damaged")
-    source = [_row(number) for number in variant["orders"]]
     right = "It finds the ranges to repair in {} tables"
-    return ask_each(ask, variant["damage"], lambda changes: _wrong(ask, source, changes, variant["size"]), right)
+    return ask_each(ask, _tables(variant), lambda both: _wrong(ask, *both, variant["size"]), right)
+
+
+def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
+    """Yield for each call the rows of the table, and those of the source."""
+    changed: Iterable[Sequence[Change]] = dict(variant.parameters).get("changed", ())
+    for call in changed:
+        yield [new for _, new in reversed(call) if new], [old for old, _ in call if old]
+    if not changed:
+        source = [_row(number) for number in variant["orders"]]
+        for changes in variant["damage"]:
+            yield _table(source, changes), source
+
+
+def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
+    """Yield pairs of different items or amounts of an order that a careless comparison takes for equal.
+
+    The items are built from `word`, and the amounts from `large`, a number of about 18 digits.
+    """
+    long = (word * LONGEST_ITEM)[: LONGEST_ITEM - 1]
+    half = long[: LONGEST_ITEM // 2]
+    items = [("", " ")]
+    items += [(f"{long}a", f"{long}b"), (f"a{long}", f"b{long}"), (f"{half}a{half[1:]}", f"{half}b{half[1:]}")]
+    for group in texts_alike(word):
+        short = [text for text in group if len(text) <= LONGEST_ITEM]
+        # Of five texts with a mark, two pairs are enough: those that are cut at the mark, and those that are stripped.
+        items += [(short[0], short[1]), (short[2], word)] if short[-1:] == [word] else pairwise(short)
+    yield from (((one, 3), (other, 3)) for one, other in dict.fromkeys(items) if one != other)
+    amounts = [*((large, other) for other in numbers_alike(large)), *pairwise((*NUMBERS_ALIKE, NUMBERS_ALIKE[0]))]
+    amounts += [(3, 3 + 10**power) for power in range(1, 18)] + [(0, -1), (1, 0), (-1, -2), (-(2**53), -(2**53) - 1)]
+    yield from (((word, one), (word, other)) for one, other in amounts)
+
+
+def calls_with(contents: Iterable[tuple[Content, Content]], size: int) -> tuple[tuple[Change, ...], ...]:
+    """Return calls in which the content of each order is the first of a pair in the source, and the other in the table.
+
+    Each order is in a range of its own, and there is an empty range behind it.
+    """
+    numbers = (2 * place * size + place % size for place in count())
+    changes = [((number, *old), (number, *new)) for number, (old, new) in zip(numbers, contents, strict=False)]
+    return tuple(tuple(changes[begin : begin + IN_A_CALL]) for begin in range(0, len(changes), IN_A_CALL))
+
+
+IN_A_CALL = 20
+"""The largest number of orders of a call in `calls_with`: many calls cost time, and so do many ranges."""
+
+
+def ends_changed(first: int) -> tuple[Change, ...]:
+    """Return a call with `MOST_ROWS` orders, from number `first` on; the first and the last of them have changed."""
+    rows = [_row(first + number) for number in range(MOST_ROWS)]
+    ends = (first, first + MOST_ROWS - 1)
+    return tuple((row, (row[0], row[1], row[2] + 1) if row[0] in ends else row) for row in rows)
+
+
+def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
+    """Return calls in which an order has another number in the table, in the same range of `LARGEST_SIZE` numbers."""
+    apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
+    apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
+    halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])
+    begins = range(0, LARGEST_ID, 2 * LARGEST_SIZE)
+    return tuple(
+        tuple(((begin + 6, word, 3), (begin + 6 + step, word, 3)) for begin, step in zip(begins, half, strict=True))
+        for half in halves
+    )
 
 
 def _row(number: int) -> Row:
@@ -68,18 +139,17 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
     return rows
 
 
-def _wrong(ask: Asker, source: Sequence[Row], changes: Sequence[tuple[str, int]], size: int) -> Finding | None:
-    table = _table(source, changes)
+def _wrong(ask: Asker, table: Sequence[Row], source: Sequence[Row], size: int) -> Finding | None:
     arguments: tuple[Plain, ...] = ([list(row) for row in table], [list(row) for row in source], size)
     answer = ask(*arguments)
-    statement = ask.with_answer(*arguments)
     ranges = _ranges(answer)
     if ranges is None:
-        raise Unusable(f"{statement}; return a list of ranges [first, last], not {shown(answer)}.")
+        raise Unusable(f"{ask.with_answer(*arguments)}; return a list of ranges [first, last], not {shown(answer)}.")
     why = dict(_damages(table, source, size))
     right = _joined(sorted(why), size)
     if ranges == right:
         return None
+    statement = ask.with_answer(*arguments)
     message, general = _compare(ranges, right, why, size)
     return Finding(False, f"{statement}. {message}", statement, _text(right), general=general)
 
@@ -104,10 +174,8 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
     """Yield for each damaged row a pair: the first number of the row's range, and the damage as text."""
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
-    for row in sorted({*there, *right}):
+    for row in sorted(row for row in {*there, *right} if there[row] != right[row]):
         number = row[0]
-        if there[row] == right[row]:
-            continue
         if number not in known:
             reason = f"order {number} is in the table and not in the source"
         elif number not in present:
@@ -115,7 +183,7 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
         elif right[row] and there[row] > right[row]:
             reason = f"order {number} is in the table {there[row]} times"
         else:
-            reason = f"order {number} has another item or amount"
+            reason = f"order {number} has another item or amount: {shown(list(row))} is in one list only"
         yield number // size * size, reason
 
 
@@ -152,6 +220,27 @@ def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> t
     return f"Ranges that touch are one repair: {_text(right)}.", "Ranges that touch are not joined, or come twice."
 
 
+_LONG = "pen-" * 49
+_TEXTS = (
+    *(pair for pair in PAIRS_ALIKE + SAME_TEXTS if len(pair[0]) <= LONGEST_ITEM),
+    *((f"{_LONG}pens", f"{_LONG}pen "), (f"{_LONG}\U0001f600", f"{_LONG}\U0001f601"), ("book", "BOOK"), ("", " ")),
+    *((" pen", "pen"), ("pen\nbook", "pen book")),
+)
+_AMOUNTS = (
+    *((2**53, 2**53 + 1), (3, 1_003), (7, 7 + 2**32), (0, 1), (1, 10), (0, -1), (10**18, 10**18 + 10**9)),
+    (2**62, 3),
+)
+SOME_ALIKE: tuple[tuple[Content, Content], ...] = (
+    *(((one, 3), (other, 3)) for one, other in _TEXTS),
+    *((("pen", one), ("pen", other)) for one, other in _AMOUNTS),
+)
+"""Pairs of different contents of an order that are equal after a change which is easily made without thought."""
+OF_LITTLE: tuple[tuple[Change, ...], ...] = (
+    ((None, (2, "pen", 0)), ((9, "pen", 3), (9, "pen", 3))),
+    (((1, "pen", 0), None), ((9, "pen", 3), (9, "pen", 3))),
+    ((None, (3, "", 3)), ((0, "", 0), None), ((9, "", 3), (9, "", 3)), ((17, "", 0), (17, "", 0))),
+)
+"""Calls in which rows with the amount 0, an empty item or the number 0 are lost, or have no row in the source."""
 JUDGES = {
     "14c-damaged": by(
         judge_damaged,
@@ -194,5 +283,13 @@ JUDGES = {
             damage=((("blank", 5),), (("glued", 6),), (("minus", 10),)),
         ),
         variant("no rows in the source", orders=(), size=1, damage=((), (("ghost", 4),), (("ghost", 2), ("ghost", 4)))),
+        variant("items and amounts that are alike", size=3, changed=calls_with(SOME_ALIKE, 3)),
+        variant("rows of little", size=4, changed=OF_LITTLE),
+        variant("as many rows as there may be", size=250, changed=(ends_changed(100),)),
+        variant(
+            "the largest numbers",
+            size=LARGEST_SIZE,
+            changed=(*numbers_exchanged("pen"), ((None, (LARGEST_ID, "pen", 1)),)),
+        ),
     )
 }

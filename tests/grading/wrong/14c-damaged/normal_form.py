@@ -1,0 +1,19 @@
+# misconception: letters that look the same are the same
+# says: 0 to 2 is damaged: order 0 has another
+def damaged(table, source, size):
+    def grouped(rows):
+        found = {}
+        for row in rows:
+            found.setdefault(row[0] // size, []).append(
+                (row[0], __import__("unicodedata").normalize("NFC", row[1]), row[2])
+            )
+        return {place: sorted(some) for place, some in found.items()}
+
+    there, right, found = grouped(table), grouped(source), []
+    for place in sorted(place for place in {*there, *right} if there.get(place) != right.get(place)):
+        first, last = place * size, place * size + size - 1
+        if found and found[-1][1] == first - 1:
+            found[-1][1] = last
+        else:
+            found.append([first, last])
+    return found
