@@ -13,7 +13,19 @@ from random import Random
 from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
-from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
+from labkit.teach.exercises.capstone import (
+    EPOCHS,
+    FOLDER,
+    ITEMS,
+    MANY,
+    MOST_ROWS,
+    QUERIES,
+    TABLE,
+    WRITERS,
+    alike,
+    moved,
+    numbered,
+)
 from labkit.teach.exercises.changes import WITHOUT_HYPHEN, glued_rows, large_counts, many_rows, pair_alike, words_alike
 from labkit.teach.exercises.confused import COMPOSED, PAIRS_ALIKE, WORDS_ALIKE, counts_apart
 from labkit.teach.exercises.contract import Kind, Variant
@@ -907,11 +919,16 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
     query. Both lists are empty if the sink gets no epoch.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
+    many = numbered([[("pen", c.randrange(4)) for _ in range(MOST_ROWS)]])
+    crashed["wide"] = moved(many, c.randrange(500))
     for axis in parts:
         each_of = [crashed]
         if axis in (OLDER, QUERY):
             pairs = QUERIES if axis == QUERY else [c.choice(QUERIES)]
-            each_of = [_one_draw(c, MANY, pair, epochs, least=9 if axis == OLDER else 1) for pair in pairs]
+            # Only the first two names can be confused with batch numbers of two digits.
+            sizes = [MANY, 3, 3] if axis == QUERY else [MANY]
+            drawn = zip(sizes, pairs, strict=True)
+            each_of = [_one_draw(c, size, pair, epochs) for size, pair in drawn]
         if axis == STOPPED:
             # A sink that looks for a cut or folded name finds no writer of this query.
             each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Shop "]}]
@@ -923,15 +940,12 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
             yield v(f"drawn rows: {axis}, {given['query'][-1]} and {given['other'][-1]}", axis=axis, **given)
 
 
-def _one_draw(
-    c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]], least: int = 1
-) -> dict[str, Any]:
+def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
     """Return the parameters of one test case: random batches of two queries, whose names are `names`.
 
-    The first query has `size` batches of at least `least` rows each, and large batch ids. The second query has three
-    batches, whose ids begin at 0.
+    The first query has `size` batches and large ids. The second query has three batches, whose ids begin at 0.
     """
-    batches, others = (rows(*map(" ".join, _words(c, *each))) for each in ((size, least), (3,)))
+    batches, others = (numbered(_contents(c, each)) for each in (size, 3))
     return {
         "batches": moved(batches, 900_000_000 + c.randrange(50)),
         "query": [*epochs[0], names[0]],
@@ -940,19 +954,18 @@ def _one_draw(
     }
 
 
-def _words(c: Chance, batches: int, least: int = 1) -> list[list[str]]:
-    """Return a list of random words for each of `batches` batches; the first two batches each contain one word twice.
+def _contents(c: Chance, batches: int) -> list[list[tuple[str, int]]]:
+    """Return random items and amounts for each of `batches` batches; the first two batches each contain one pair twice.
 
-    If `least` is more than 1, each batch has about that many words, and the words of the last batch all differ.
+    If there are more than three batches, the last one has ten pairs.
     """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
     amounts = [0, 10**9 - c.randrange(9), *(c.randrange(1, 4) for _ in items[2:])]
-    words = [f"{item}:{amount}" for item, amount in zip(items, amounts, strict=True)]
-    first, second, *others = words[:2], words[2:4], *([word] for word in words[4:])
+    pairs = list(zip(items, amounts, strict=True))
+    first, second, *others = pairs[:2], pairs[2:4], *([pair] for pair in pairs[4:])
     drawn = [[*first, first[0]], [*second, second[0]], *others][:batches]
-    drawn = [each * max(1, least // len(each)) for each in drawn]
-    return [*drawn[:-1], words[:10]] if least > 1 else drawn
+    return drawn if batches <= 3 else [*drawn[:-1], pairs[:10]]
 
 
 _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] = {

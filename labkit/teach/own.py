@@ -13,7 +13,7 @@ from labkit.core.options import options_of
 from labkit.core.words import columns, nearest, sentence
 from labkit.runs.prepare import fresh_folder
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.capstone import EPOCHS, ITEMS, MANY, OTHERS, PUBLIC, QUERIES, alike, moved, rows
+from labkit.teach.exercises.capstone import EPOCHS, ITEMS, MANY, OTHERS, PUBLIC, QUERIES, alike, moved, numbered
 from labkit.teach.exercises.contract import AnswerFailed
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
@@ -124,7 +124,7 @@ def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), c
     answer = InNotebook(name, {name: sink})
     usual = _parameters(kind, PUBLIC, "orders", "refunds")
     usual["alike"] = alike("orders-of-the-north", "orders-of-shop", blanks=kind != "folder")
-    many = moved(rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100)
+    many = moved(numbered([[(item, 2) for item in ITEMS], *[[("pen", 2)]] * (MANY - 1)]), 100)
     more = [_parameters(kind, many, *pair) for pair in QUERIES]
     try:
         axes, places = tried(answer, usual, name=name, kind=kind, more=more, also=also)

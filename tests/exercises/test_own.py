@@ -87,14 +87,13 @@ def marked_together(db: Any, query: str, batch: int, rows: list[dict[str, Any]])
     db.execute("COMMIT")
 
 
-def pasted(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
-    """Pastes its values into the statement."""
+def trimmed(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    """Drops blanks at the beginning of an item."""
     db.execute(CREATE)
     db.execute("BEGIN")
     for row in rows:
-        db.execute(f"DELETE FROM orders WHERE id = {row['id']}")
-        values = f"{row['id']}, '{row['item']}', {row['amount']}"
-        db.execute(f"INSERT INTO orders VALUES ({values})")
+        db.execute("DELETE FROM orders WHERE id = ?", [row["id"]])
+        db.execute(INSERT, [row["id"], row["item"].lstrip(), row["amount"]])
     db.execute("COMMIT")
 
 
@@ -102,7 +101,7 @@ def pasted(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     ("sink", "axis", "said"),
     [
         (marked_together, "a second query", 'Queries called "orders" and "orders1", 12'),
-        (pasted, "an older checkpoint", 'near "Brien"'),
+        (trimmed, "an older checkpoint", "instead of ' O"),
     ],
 )
 def test_what_survives_is_tried_with_more_batches_and_names(sink: Callable[..., None], axis: str, said: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import count
 
 from labkit.core.judge import Guarantee
 from labkit.teach.exercises import kills
@@ -45,15 +46,14 @@ def rows(*batches: str) -> list[list[Row]]:
 
     A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
     """
-    results: list[list[Row]] = []
-    number = 0
-    for batch in batches:
-        results.append([])
-        for word in batch.split(" "):  # an item may have a tab
-            item, _, amount = word.partition(":")
-            number += 1
-            results[-1].append({"id": number, "item": item, "amount": int(amount)})
-    return results
+    split = [[word.partition(":") for word in batch.split(" ")] for batch in batches]
+    return numbered([[(item, int(amount)) for item, _, amount in words] for words in split])
+
+
+def numbered(batches: Sequence[Sequence[tuple[str, int]]]) -> list[list[Row]]:
+    """Return the rows of batches that are given as pairs of an item and an amount, like `rows`."""
+    numbers = count(1)
+    return [[{"id": next(numbers), "item": item, "amount": amount} for item, amount in batch] for batch in batches]
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
@@ -61,9 +61,19 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
-LONG_ITEM = f"{'cup-' * 49}cup\t"
-"""An item of as many characters as the task allows; it ends in a tab."""
-PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:0 pen:2", f":1 {LONG_ITEM}:3"), 100)
+NASTY = 'O\'Brien-"L"-\\n-&lt;-\xb2-caf\xe9-nai\u0308ve-\u4e2d-\U0001f600-\n\t '
+"""A text with quotes of both kinds, escapes, letters in two normal forms, one above 16 bits, and white space of three
+kinds at its end.
+"""
+LONG_ITEM = f"{'cup-' * 50}"[: 200 - len(NASTY)] + NASTY
+"""An item of as many characters as the task allows."""
+PUBLIC = moved(
+    numbered([[("pen", 2), ("book", 1), ("pen", 2)], [("007", 0), ("pen", 2)], [("", 1), (LONG_ITEM, 3)]]), 100
+)
+MOST_ROWS = 60
+"""The largest number of rows of a batch, and of batches of all queries together, as the tasks say."""
+WIDE = moved(rows(" ".join(f"{('pen', 'cup', 'ink')[number % 3]}:{number % 4}" for number in range(MOST_ROWS))), 500)
+"""A single batch with as many rows as there may be."""
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
 """The rows of the second query, with smaller numbers than those of the first.
 
@@ -81,6 +91,8 @@ SAME_DIGESTS = {
 
 The first eight hexadecimal digits of their MD5, SHA-1 and SHA-256, respectively, are the same.
 """
+SAME_CHECKSUMS = {"orders-of-shop": ("plumless", "buckeroo"), "clicks-on-page": ("wb2d995eq23682", "wefa50ccq31732")}
+"""For each name of `SAME_DIGESTS` two other names whose CRC-32 is the same."""
 
 
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
@@ -88,9 +100,10 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
 
     Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
     if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
-    so that a sink which joins batch number and name can confuse it. The last names, built from `digested` and the
-    numbers in `SAME_DIGESTS`, are pairs whose hash digests begin alike, so that a sink which cuts digests short
-    confuses them.
+    so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`. The
+    last names, listed in `SAME_CHECKSUMS[digested]` or built from `digested`, are pairs whose CRC-32 or Adler-32 is the
+    same, or, with the numbers in `SAME_DIGESTS`, whose hash digests begin alike, so that a sink which cuts digests
+    short confuses them.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [
@@ -98,14 +111,21 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
         *([f"{name} ", f" {name}", f"{name}-e\u0301", f"{name}-\xe9"] if blanks else []),
     ]
     names += [f"{name}-{'-'.join([name] * 3)}-{number}" for number in (1, 2)]
+    names += [name[1:], name[:-1], *SAME_CHECKSUMS[digested], f"{digested}-acca", f"{digested}-bbbb"]
     return [*names, *(f"{digested}-{number}" for number in SAME_DIGESTS[digested])]
 
 
 MANY = 12
 """A number of batches large enough for batch numbers of one and two digits."""
-ITEMS = ("", f"{'Pen-' * 50}", 'O\'Brien-"L"', "7", "\u4e2d-nai\u0308ve\t")
-"""Items that a sink easily mishandles: an empty and a long one, quotes of both kinds, a number as text, and one that
-ends in a tab and has a letter composed of two characters.
+ITEMS = (
+    "",
+    f"{'Pen-' * 50}"[: 200 - len(NASTY)] + NASTY,
+    "007",
+    ' O\'Brien-"L"\U0001f600\n',
+    "\u4e2d-nai\u0308ve\n-caf\xe9\t",
+)
+"""Items that a sink easily mishandles: an empty and a long one, a number as text, and two with white space at the ends
+and letters that are composed of two characters or have more than 16 bits.
 """
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
@@ -138,6 +158,7 @@ def public(
                 ("others", OTHERS),
                 ("other", [*epochs[1], "refunds"]),
                 ("alike", alike("orders-of-the-north", "orders-of-shop", blanks=blanks)),
+                ("wide", WIDE),
             ),
         )
         for axis in parts

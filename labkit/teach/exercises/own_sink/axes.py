@@ -23,6 +23,7 @@ from labkit.teach.exercises.own_sink.trials import (
     Broken,
     Kill,
     Past,
+    Row,
     StepAsker,
     TrialResult,
     conclude,
@@ -63,6 +64,13 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
     torn = bench.kind == "folder"
     for kill in places(healthy, range(len(bench.batches)), torn=torn):
         yield bench.run([kill])
+    if bench.wide:
+        wide = bench._replace(batches=bench.wide, wide=())
+        undisturbed = wide.run()
+        yield undisturbed
+        # A sink that commits a large batch in parts has left all of them but the last one.
+        if undisturbed.story.deliveries:
+            yield wide.run([Kill(0, undisturbed.story.deliveries[0] - 1)])
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
@@ -151,32 +159,45 @@ def _names_alike(bench: Bench) -> TrialResult:
 
     The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
     query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query.
+    first query. Then the first query writes further batches until there are `MOST_BATCHES`, if there are no epochs, and
+    repeats its first one.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
         [*([100 - number] if has_epoch else []), name] for number, name in enumerate(bench.alike)
     ]
-    one_each: list[Batches] = [
-        [[{"id": 1_000 - number, "item": "pen", "amount": 1}]] for number in range(len(bench.alike))
-    ]
+    one_each: list[Batches] = [[_one_row(1_000 - number)] for number in range(len(bench.alike))]
     with bench.trial() as begun:
         for _ in range(2):
             for query, batches in zip(queries, one_each, strict=True):
                 begun.run(query, batches)
             begun.restart()
         due = [batch for batches in one_each for batch in batches]
-        glued = [(query, 1) for query in queries if query[-1] == f"0{bench.alike[0]}"]
-        for query, number in (*((queries[0], number) for number in LATER_BATCHES), *glued):
-            due.append([{"id": 2_000 + number, "item": "pen", "amount": 1}])
+        glued = [(query, 1, 2_000) for query in queries if query[-1] == f"0{bench.alike[0]}"]
+        for query, number, row in (*((queries[0], *later) for later in LATER_BATCHES.items()), *glued):
+            due.append(_one_row(row))
             for _ in range(2):
                 begun.deliver([*query, number, [*due[-1]]], number, None)
                 begun.restart()
+        last, more = max(LATER_BATCHES), 0 if has_epoch else MOST_BATCHES - len(due)
+        for number in range(last + 1, last + 1 + more):
+            due.append(_one_row(900_000_000 + number))
+            begun.deliver([*queries[0], number, [*due[-1]]], number, None)
+        begun.deliver([*queries[0], 0, [*due[0]]], 0, None)
         return conclude(begun, due, "queries with names alike, each with a batch 0, and then each once more")
 
 
-LATER_BATCHES = (10, 100, 1_000)
-"""Batch numbers that a sink confuses with 0 if it keeps only their last digit or digits."""
+def _one_row(number: int) -> list[Row]:
+    return [{"id": number, "item": "pen", "amount": 1}]
+
+
+LATER_BATCHES = {10: 1_000 + 2**16 * 5**5, 100: 1_000 + 7 * 10**8, 1_000: 1_000 + 92 * 97 * 101 * 997}
+"""Batch numbers that a sink confuses with 0 if it keeps only their last digit or digits, and the id of the row of each.
+
+A sink confuses the ids with 1,000 if it keeps only their last digits, their last 16 bits or a remainder.
+"""
+MOST_BATCHES = 60
+"""The largest number of batches of all queries together, as the tasks say."""
 
 
 def wrong_in_the_end(tried: TrialResult) -> str:
@@ -275,11 +296,11 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     """
     ask, axis, runs = StepAsker(answer, name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
-    alike: Sequence[str] = dict(variant.parameters).get("alike", ())
+    more = {each: dict(variant.parameters).get(each, ()) for each in ("alike", "wide")}
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), Past())
     try:
         with stores() as server:
-            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, past=known, alike=alike)):
+            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, past=known, **more)):
                 runs += 1
                 if wrong:
                     _hold_still(ask)

@@ -40,8 +40,8 @@ LONGEST = 60.0
 """The number of seconds that a request may take, even on a busy machine."""
 LOCKED = 1.0
 """The number of seconds after which a lock counts as never released."""
-MOST_REQUESTS = 40
-"""The largest number of requests in one batch."""
+MOST_REQUESTS, MORE_FOR_A_ROW = 40, 5
+"""The largest number of requests in a batch without rows, and how many more there may be for each row."""
 TORN = 0.5
 """The fraction of a file that is written before a kill in the middle of a write in batch 0; in later batches, none."""
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
@@ -280,6 +280,8 @@ class Delivery:
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
         self._exchanges: list[Plain] = []
+        rows = arguments[-1]
+        self._most = MOST_REQUESTS + MORE_FOR_A_ROW * (len(rows) if isinstance(rows, list) else 0)
         self.ended: DeliveryEnd | None = None
 
     @property
@@ -306,10 +308,8 @@ class Delivery:
         if not _is_request(kind, request):
             raise Unusable(f"{ask.name} requested {shown(request)}, which a {kind} does not support.")
         assert isinstance(request, list)
-        if self.number >= MOST_REQUESTS:
-            raise Unusable(
-                f"{ask.name} makes more than {MOST_REQUESTS} requests in one batch; perhaps a loop never ends."
-            )
+        if self.number >= self._most:
+            raise Unusable(f"{ask.name} makes more than {self._most} requests in one batch; perhaps a loop never ends.")
         return request
 
     def finish(self) -> DeliveryEnd:
@@ -603,6 +603,8 @@ class Bench(NamedTuple):
     past: Past
     alike: Sequence[str] = ()
     """Names of further queries, which a sink confuses if it shortens names or ignores upper and lower case."""
+    wide: Batches = ()
+    """One more batch, of as many rows as there may be; it gets few kills."""
 
     def trial(self) -> AbstractContextManager[Trial]:
         """Start a run with an empty store, and remove it after the block."""

@@ -1,5 +1,5 @@
 # misconception: a batch and a name one after the other are one name
-# says: the first is number 2001
+# says: 1 of 60 rows got lost, the first is number 2000
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: the first eight letters tell names apart
-# says: 13 of 23 rows got lost, the first is number 982
+# says: 16 of 60 rows got lost, the first is number 976
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: names that differ in their case alone are one name
-# says: 2 of 23 rows got lost, the first is number 997
+# says: 2 of 60 rows got lost, the first is number 997
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

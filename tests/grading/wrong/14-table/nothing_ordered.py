@@ -1,5 +1,5 @@
 # misconception: a row with the amount 0 orders nothing
-# says: 1 of 7 rows got lost, the first is number 104
+# says: at-most-once: 1 of 7 rows got lost, the first is number 104
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: rows that are looked for one by one need no transaction
-# says: a reader saw a part of a batch
+# says: before SELECT 1 FROM orders WHERE id = ?: a reader saw a part
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: four hexadecimal digits of a digest tell names apart
-# says: 1 of 23 rows got lost, the first is number 986
+# says: 1 of 60 rows got lost, the first is number 980
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: blanks around a name mean nothing
-# says: 2 of 23 rows got lost, the first is number 992
+# says: 2 of 60 rows got lost, the first is number 992
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: blanks at the ends of a text mean nothing
-# says: -cup' instead of '
+# says: 😀-' instead of
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id INT PRIMARY KEY, item TEXT, amount INT)")
     db.execute("BEGIN")

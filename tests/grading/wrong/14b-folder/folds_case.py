@@ -1,5 +1,5 @@
 # misconception: names that differ in their case alone are one name
-# says: 2 of 19 rows got lost, the first is number 997
+# says: 2 of 60 rows got lost, the first is number 997
 import json
 
 
