@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How firm a guarantee is: whether all required runs were made, and whether a run refuted exactly-once."""
+    """How firm a guarantee is: whether everything was tried, and whether a run refuted exactly-once."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -51,7 +51,7 @@ class Goal(StrEnum):
 class Claim:
     """The guarantee that a crash test claims.
 
-    As text, the guarantee has a qualifier, such as `not refuted`, unless every required run was made.
+    As text, the guarantee has a qualifier, such as `not refuted`, unless everything was tried.
     """
 
     strength: Strength
@@ -86,7 +86,7 @@ class Claim:
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the claimed guarantee is as strong as `goal`; None if too few runs were made to know."""
+        """Return whether the claimed guarantee is as strong as `goal`; None if too little was tried to know."""
         if not satisfies(self.at_best, goal.guarantee):
             return False
         if goal is Goal.NOT_REFUTED:
@@ -134,7 +134,7 @@ class FaultClaim:
 
     @property
     def is_silent(self) -> bool:
-        """Whether, in a run with this fault, the command reported success although its rows are wrong."""
+        """Whether, in the worst run with this fault, the command reported success although its rows are wrong."""
         return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
 
     @property

@@ -88,8 +88,8 @@ class Report:
     def axes(self) -> dict[str, str]:
         """A dict from each checked property, such as `lost`, to its outcome: violated, holds, not seen or unknown.
 
-        A property `holds` only if everything was tried. It is `not seen` if no run violated it, but some runs were not
-        made.
+        A property `holds` only if everything was tried. It is `not seen` if no run violated it, but something was left
+        out.
         """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {

@@ -194,7 +194,8 @@ class SinkVariants(Further):
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
     """Return those system calls in `effects` that Python workers make while they run Spark's tasks.
 
-    Calls by which a worker commits for a data source are left out, because Spark does not retry a failed commit.
+    Syncs are left out. Calls by which a worker commits for a data source are left out as well, because Spark does not
+    retry a failed commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]

@@ -226,7 +226,7 @@ class Summary:
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Return the results of runs that prove nothing, for example because no crash point was reached."""
+        """Return the results of runs that prove nothing, for example because they did not reach their crash point."""
         return [each for each in self.results if each.unknown and not each.skipped]
 
     @property

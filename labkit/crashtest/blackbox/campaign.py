@@ -421,7 +421,7 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
-        """Store the results of the parallel runs that had already ended when the user stopped the test."""
+        """Store the results of the parallel runs that had already ended when the test was stopped."""
         kept = {each.id for each in self.results}
         ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
         for run in (each.result() for each in ended):
@@ -654,7 +654,7 @@ class Campaign:
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
-        """Return the report of a test that was stopped early; None if the test was stopped during its first run."""
+        """Return the report of a test that was stopped early; None if not even the first run of the test had ended."""
         if not self.results:
             return None
         self.is_part = True

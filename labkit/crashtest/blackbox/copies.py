@@ -44,7 +44,10 @@ Python replaces each cache file by a rename and checks it when reading, so paral
 
 
 class Shared(Exception):
-    """Raised if runs of a pipeline share a file or server, and so cannot be parallel; the message names it."""
+    """Raised if runs of a pipeline cannot be parallel; the message says why.
+
+    For example, the runs would use the same file or server, or the pipeline's folder is too large to copy.
+    """
 
 
 def how_many(settings: PipelineSettings) -> int:
@@ -160,8 +163,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return a set and a text. The set has the files outside of the copy, and the servers, that the run used. The text
-    says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
+    Return a set and a text. The set has the files outside of the copy, and the servers, to which the run wrote. The
+    text says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
     """
     places: set[str] = set()
 

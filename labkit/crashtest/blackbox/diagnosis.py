@@ -205,7 +205,7 @@ def diagnose(
 def _harm_both_ways(summary: Summary) -> str:
     """Return, as a clause, in how many runs rows are lost and in how many doubled; empty unless both occur.
 
-    Only runs with one or two crashes count.
+    Only runs with one crash, with a second crash during the recovery, or with a crash loop count.
     """
     crashed = [each for each in summary.results if each.group in (Group.CRASH, Group.PAIR) and not each.unknown]
     losing, doubling = (sum(bool(each.rows_of(axis)) for each in crashed) for axis in ("lost", "duplicate"))

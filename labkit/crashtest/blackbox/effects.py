@@ -157,7 +157,8 @@ class Namer:
     def name(self, call: Call) -> Effect | None:
         """Return the system call with its name.
 
-        Returns None if the file of the call is ignored or lies outside of the watched folders.
+        Returns None if the file or server of the call is ignored, if the file lies outside of the watched folders, or
+        if the call sends a Kafka request that stores nothing.
         """
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:

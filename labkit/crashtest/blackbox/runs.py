@@ -184,7 +184,8 @@ class Harness:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
         The run's result is unknown if the command or the reader fails in the block, or if the store could not be
-        emptied. In the first run of the test, a store that cannot be emptied raises an error instead.
+        emptied. As long as the expected rows are not known (in the first run, for example), a store that cannot be
+        emptied raises an error instead.
         """
         self._count += 1
         begun = time.monotonic()

@@ -148,7 +148,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """Why the test may miss writes if the reader is slow; empty if the test misses none."""
+        """Why the test may miss writes if the reader is slow; empty if there is no such danger."""
         return ""
 
     @property

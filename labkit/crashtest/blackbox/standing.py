@@ -203,7 +203,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
     """Yield the designs in the table of `labkit orders` that make their writes in this order, with their guarantees.
 
-    If designs differ only in writes that no recovery reads, only the first of them is yielded.
+    If designs differ only in writes that their recovery does not read, only the first of them is yielded.
     """
     met: set[Design] = set()
     for output in Output:

@@ -126,7 +126,10 @@ class Reader:
         return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
-        """Call the user's function `reset`, which empties the store. Raises `ReaderFailed` if the call fails."""
+        """Call the user's function `reset`, which empties the store.
+
+        Raises `ReaderFailed` if the call fails, and `InvalidInput` if every later call would fail as well.
+        """
         self._ask("reset", RESET_SECONDS)
 
     def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:

@@ -33,7 +33,7 @@ The supervisor then sends another event, which says what it did.
 
 
 class SupervisedDriver:
-    """A running Spark driver and its supervisor, the process that kills the driver; the `with` block ends both."""
+    """A running Spark driver and its supervisor, which kills the driver; both are dead after the `with` block."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience

@@ -54,7 +54,7 @@ class Emptied(NamedTuple):
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """Send SIGKILL to all processes in `living()` until this function returns [], for at most `seconds`."""
+    """Send SIGKILL to all processes in `living()` until `living()` returns [], for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.

@@ -154,7 +154,7 @@ class _Servers:
     def _await(self, log: Path, pattern: str) -> str:
         """Wait until the regex `pattern` matches in `log`, and return the first group of the match.
 
-        Raises `ServiceUnavailable` if there is no match in time.
+        Raises `ServiceUnavailable` if there is no match in time, or if a server of the cluster has ended.
         """
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):

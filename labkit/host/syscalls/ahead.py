@@ -50,7 +50,7 @@ class Ahead:
 
     @property
     def is_alive(self) -> bool:
-        """Whether `watch` may be called. After `close`, or after a `watch` that killed the command, it may not."""
+        """Whether `watch` may be called. After `close`, or after a `watch` in which the command died, it may not."""
         return self._thread.is_alive()
 
     @property
