@@ -49,9 +49,10 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show readers the same rows. If not, an event proves this.
+    """Whether a run without failures could show readers the same rows. If not, an event or the end proves this.
 
-    An event is a row that became visible, or a reading of the whole store.
+    An event is a row that became visible, or a reading of the whole store. At the end of the history, a record may be
+    missing or still hidden.
     """
 
     exists: Outcome
@@ -354,7 +355,8 @@ class _Watch(ABC):
         """Store the result that no run without failures shows this history.
 
         `events` is the number of events up to and including the event that proves this, and `because` is the reason in
-        words. If the proof is that a record is missing at the end, `events` is the number of all events.
+        words. If the proof is a record that is missing or still hidden at the end, `events` is the number of all
+        events.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings

@@ -93,9 +93,10 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Add an offset at which the anomaly occurred; return whether it is one of the ten examples with details.
+        """Add an offset at which the anomaly occurred; return whether the caller should keep details of it.
 
-        `index` is the index of the expected record with this offset, or -1 if there is no such record.
+        Details are kept for ten examples; an offset that is already kept returns False. `index` is the index of the
+        expected record with this offset, or -1 if there is no such record.
         """
         if index < 0:
             return self._add_other(offset)

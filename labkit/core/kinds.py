@@ -134,7 +134,7 @@ class Name(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return `plain` if it is the JSON value of a member that users can type, otherwise None."""
+        """Return `plain`, the JSON value of a member, or None if users cannot type this member."""
         return None if plain == self._unsaid else plain
 
 
@@ -229,7 +229,7 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type of the items. With a `separator`, one text may contain several items, without duplicates."""
+        """Store the type of the items. With a `separator`, one text may have several items; duplicates are dropped."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

@@ -100,10 +100,11 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink in the sandbox up to its next request to the store, and return this request.
+        """Run the learner's sink in the sandbox until its next request to the store; return this request, or the end.
 
-        `kind` names the kind of store. `exchanges` are the sink's earlier requests, each with the store's result.
-        `arguments` are passed to the sink. Raises `MissingSolution` or `AnswerFailed`.
+        `labkit.teach.exercises.steps.step` describes the result. `kind` names the kind of store. `exchanges` are the
+        sink's earlier requests, each with the store's reply. `arguments` are passed to the sink. Raises
+        `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 

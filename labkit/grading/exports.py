@@ -25,8 +25,8 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
     """Write the export files for the class's learning platforms into `folder`; return questions for the instructor.
 
-    `pages` maps the key of a gradebook row to the student's feedback page in HTML. If some of a student's points are
-    unknown, no file contains a grade for the student.
+    `pages` maps the key of a gradebook row to the student's feedback page in HTML. While some of a student's points
+    are unknown, no file contains a grade that depends on these points.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}

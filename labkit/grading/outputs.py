@@ -198,7 +198,7 @@ def facts(one: Submission) -> dict[str, Any]:
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
     """Delete the stored result "no notebook was handed in" of each student who has handed in a notebook since.
 
-    `submissions` are the submissions of the whole class.
+    `submissions` are the submissions that this command handles, with or without a valid result.
     """
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

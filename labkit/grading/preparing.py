@@ -156,7 +156,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was found outside the cell that the released notebook marks for it.
+    """Return a note on each answer that was not found in a submitted cell with the exercise's mark.
 
     `answers` maps exercises to the names of their answers.
     """

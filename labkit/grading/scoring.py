@@ -229,7 +229,7 @@ def _requests(records: Iterable[Record]) -> list[Request]:
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """Make the rows' keys unique. Without this, a student's id in the roster may equal the name of another's folder."""
+    """Make the rows' keys unique, because a student's id in the roster may equal the name of another's folder."""
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -487,7 +487,7 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
     """Return the share of the points (0 to 1) that a submission loses for being late; note the lateness in the row.
 
-    A question for the instructor about the lateness is added to `doubts`.
+    If points are deducted for an unknown time, a question for the instructor is added to `doubts`.
     """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)

@@ -32,7 +32,8 @@ The merge tries those again.
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
     """Return the seed with which the shards (separately graded parts) in `parts` were graded.
 
-    Without shards the result is `seed`. Raises `InvalidInput` if the seeds or courses of the shards differ.
+    Without shards the result is `seed`. Raises `InvalidInput` if a shard has another seed than `seed` or than the other
+    shards, has another course, or cannot be read.
     """
     for part in parts:
         try:

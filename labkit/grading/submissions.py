@@ -231,7 +231,10 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a dict from notebook to the files that the student has edited, and a list of the unchanged notebooks."""
+    """Return a dict from each notebook that the student has edited to its files, and a list of the other notebooks.
+
+    A notebook with a file that cannot be graded counts as edited. If no notebook was edited, the dict contains all.
+    """
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -265,7 +268,8 @@ def _in_another_form(
     """Return questions for the instructor about files, such as a PDF, that may be answers in an unreadable form.
 
     The result is a dict from notebook to question. The key is the notebook that the file's name states, or "" if it
-    states none. A plain text file counts only if the graded notebooks contain no answer (`is_empty`).
+    states none or a notebook in `graded`. A plain text file counts only if the graded notebooks contain no
+    answer (`is_empty`).
     """
     questions: dict[str, str] = {}
     for one in others:

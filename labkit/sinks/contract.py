@@ -25,7 +25,7 @@ class Vote(NamedTuple):
     """The message by which a task tells the coordinator, after its pre-commit, that its rows can be committed.
 
     `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
-    (batch_marker). Otherwise `rows` is empty, because the store already has the rows.
+    (batch_marker). Otherwise `rows` is empty, because the rows are already in the store or in a log file (wal).
     """
 
     handle: Handle
@@ -124,7 +124,7 @@ class DeferredSink(Sink[StoreT]):
         """Open the transaction or log for the rows of one task."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write all rows into a transaction or log, prepare it, and return the vote. A task without rows has none."""
+        """Write all rows into a transaction or log, prepare it, and return the vote; None for a task without rows."""
         # A transaction without rows would cost a vote and a commit for nothing.
         first = next(rows, None)
         if first is None:

@@ -78,9 +78,9 @@ class Coordinator(ABC):
     def recover(self, decided: int | None) -> Iterator[str]:
         """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
 
-        `decided` is the last batch with a file `commits/N`, or None. If the store supports fencing, the first step
-        fences earlier drivers, so that they cannot begin new transactions. The steps run while the caller iterates, so
-        exhaust the iterator before the query starts.
+        `decided` is the last batch with a file `commits/N`, or None. If the store supports fencing, earlier
+        drivers are fenced before the first step, so that they cannot begin new transactions. The steps run while the
+        caller iterates, so exhaust the iterator before the query starts.
         """
         if isinstance(self.sink.store, Fencing):
             # Before the unfinished transactions are listed: otherwise an earlier driver that is still alive could begin
@@ -185,7 +185,7 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """When `commits/N` is durable, call `reach` for the failpoint (place to kill) `AFTER_COMMIT_LOG`.
+    """Call `reach` for the failpoint (place to kill) after the file `commits/N` is durable.
 
     The file `commits/N` records that batch N is done. A sink learns of it from the engine's notification or, at the
     latest, from the start of the next batch.

@@ -101,7 +101,7 @@ class SimulatedTransaction:
     def write(self, row: Observation) -> None:
         """Add a row to the buffer, and insert the buffer when it has `CHUNK` rows.
 
-        Raises `JobFailed` if the transaction is closed.
+        Raises `JobFailed` if the transaction is closed, or if an insert finds that it was aborted.
         """
         self._refuse_closed()
         self._buffer.append(row)

@@ -204,7 +204,7 @@ class Tabled(OnCard):
         raise NotImplementedError
 
     def _parts(self) -> Iterable[str]:
-        """Yield the parts of the card as HTML: the table and, in some subclasses, more."""
+        """Return the parts of the card as HTML: the table and, in some subclasses, more."""
         return [table(self._head(), self._rows())]
 
     def card(self) -> Card:

@@ -171,7 +171,7 @@ class Session:
 
     @property
     def most_states(self) -> int:
-        """The number of states after which `prospects` stops its search and reports an unknown result."""
+        """The number of states after which `prospects` stops its search, so that some results may be unknown."""
         return self._looked().max_states
 
     def beginning(self, step: int) -> Replay:

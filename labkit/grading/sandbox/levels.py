@@ -74,8 +74,8 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return a pair: the isolation level to use, and a dict from each better level to the reason why it is unavailable.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level. Also raises it
-    if only `plain` is available and the user has not allowed `plain` with `trust`.
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level, or if the
+    level would be `plain` and the user has not allowed this with `trust`.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

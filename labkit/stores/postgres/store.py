@@ -61,7 +61,7 @@ class PostgresStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
 
-        All times come from the server's clock, which a transaction reads immediately before its commit.
+        All times come from the server's clock. The time of a commit is read immediately before the commit.
         """
         if not self._notes_moments():
             tell(Shown())

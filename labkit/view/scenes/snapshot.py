@@ -88,7 +88,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Return the box of the bank branch that performs an action, and other boxes that the action affects directly."""
+    """Return the box that performs an action (a bank branch or the store), and other boxes that the action affects."""
     name, which = action
     event = model.event(action)
     if name == "restore":
