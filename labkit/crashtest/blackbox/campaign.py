@@ -578,7 +578,8 @@ class Campaign:
         """Return the runs that `--only NAME` needs, in the order in which they must happen.
 
         For example, the run with the second crash needs the run with only the first crash. `jobs` are the planned runs,
-        by default those of the method `jobs`. Raises `InvalidInput` at once if no run has the id `name`.
+        by default those of the method `jobs`. Raises `InvalidInput` at once if no run has the id `name`, or, if only
+        the second crash in `name` is unknown, during the iteration.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
@@ -646,7 +647,7 @@ class Campaign:
         """Return the crash points and the other runs that are known in advance, as dicts with `id` and `line`.
 
         For a crash point, `line` is the line of Python there (empty if unknown). For another run, it is the run's
-        title.
+        title, or, for the runs of `last_jobs`, the text "and crashes in it".
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]

@@ -40,7 +40,7 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to the executor `pid` and its Python processes until all are dead; return the killed processes.
+        """Send SIGKILL to the executor `pid` and its Python processes until all are dead; return the result.
 
         Raises `JobFailed` if the process is no executor of this application.
         """
