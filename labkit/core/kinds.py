@@ -197,7 +197,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """The type of an option with two values: a flag on the command line, and a name in settings and JSON."""
+    """The type of a two-valued option. It is a flag on the command line; in settings and JSON each value has a name."""
 
     annotation = bool
 

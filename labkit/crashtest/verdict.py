@@ -90,7 +90,7 @@ class Result:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The strongest guarantee, such as exactly-once, that the rows of this run alone allow."""
+        """The strongest guarantee, such as exactly-once, with which the rows of this run, considered alone, agree."""
         return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
 
     @property

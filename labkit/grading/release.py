@@ -106,7 +106,7 @@ def _solutions() -> dict[str, str]:
 
 
 def _build_tool() -> ModuleType:
-    """Import `tools/build_notebooks.py`, which every checkout contains, but not the installed package."""
+    """Import `tools/build_notebooks.py`, which is in every checkout, though not in the installed package."""
     folder = str(ROOT / "tools")
     sys.path.insert(0, folder)
     try:

@@ -129,7 +129,7 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """A system call without its running number: the call's kind, and the file, or server and message, it concerns."""
+    """A system call without its sequence number: its kind, and what it acts on (a file, or a server and a message)."""
 
     kind: str
     where: str

@@ -35,9 +35,10 @@ class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to find lines by `read`, a function of the ids of a thread and of the thread's process.
+        """Prepare to find the line of Python that makes an effect.
 
-        `read` returns the line of Python that the thread is executing, or None.
+        `read` takes the ids of a thread and of its process, in this order, and returns the line that the thread is
+        executing, or None.
         """
         self._read = read
         self._known: dict[str, Line | None] = {}

@@ -255,7 +255,10 @@ def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str]
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the calls named in `shown`. A family is a name without numbers: `rename offsets/<n>`."""
+    """Return the families of those `effects` whose names are in `shown`.
+
+    A family is a name without numbers: `rename offsets/7` is in the family `rename offsets/<n>`.
+    """
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 

@@ -213,14 +213,15 @@ def orders(
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
     if not steps:
         raise InvalidInput(
-            "labkit knows no effect in the record that writes output, staged or visible; name one with --write."
+            "labkit recognises none of the recorded effects as a write of output, staged or visible; name one with "
+            "--write."
         )
     for number, step in enumerate(steps, start=1):
         if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
-                f"the steps of the record differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
-                f"{number} in the order {order_text(order_of(step))!r}; set `ends` (--ends) to the effect that ends "
-                "every step."
+                f"the recorded steps differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
+                f"{number} in the order {order_text(order_of(step))!r}; if the steps were split at the wrong "
+                "place, set `ends` (--ends) to the effect that is the last of every step."
             )
     return Orders(tuple(steps))
 

@@ -121,7 +121,8 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     if len(result) < len(wanted):
         reason, recorded_sizes = supported(), " and ".join(map(str, SIZES))
         raise InvalidInput(
-            f"lab.count_effects(): {reason} Set sizes to {recorded_sizes} rows, for which labkit has recorded counts."
+            f"lab.count_effects(): {reason} For {recorded_sizes} rows labkit has recorded counts: pass these "
+            "numbers as the parameter sizes."
         )
     return result
 
