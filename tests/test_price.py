@@ -177,7 +177,7 @@ def test_without_eyes_the_counts_of_another_machine_are_shown(monkeypatch) -> No
     found = lab.count_effects()
     assert dict(found) == kept()
     assert effects.ELSEWHERE in found._repr_mimebundle_()["text/html"]
-    with pytest.raises(InvalidInput, match="4 and 400 rows, for which"):
+    with pytest.raises(InvalidInput, match="4 and 400 rows"):
         lab.count_effects(sizes=[5])
 
 

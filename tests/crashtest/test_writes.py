@@ -76,7 +76,7 @@ def test_effects_of_one_transaction_are_one_set_at_its_commit() -> None:
 
 def test_what_no_commit_follows_has_not_happened() -> None:
     table = {"send INSERT": "(visible)", "send COMMIT": "commits"}
-    with pytest.raises(InvalidInput, match=r"no effect .* output, staged or visible"):
+    with pytest.raises(InvalidInput, match=r"none of the recorded effects .* output"):
         told(numbered("send INSERT"), table)
 
 
