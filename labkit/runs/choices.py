@@ -49,8 +49,8 @@ class Choice:
     def change(self, part: str, word: str) -> "Choice":
         """Return a copy with the value `word` in the field `part`.
 
-        Every other field keeps its value if this fits `word`, and otherwise gets another one. Raises `InvalidInput` for
-        an unknown field or value.
+        Every other field keeps its value if that value fits `word`, and otherwise gets another value. Raises
+        `InvalidInput` for an unknown field or value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -82,7 +82,7 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return a value for every field of the crash panel; `words` are the wanted values by field name, as `sink="wal"`.
+    """Return a value for every field of the crash panel; `words` are wanted values, as in `sink="wal"`.
 
     A field without a wanted value gets its default, or another value if the default does not fit the fields before it.
     Raises `InvalidInput` for an unknown field, or for a wanted value that does not fit the sink.

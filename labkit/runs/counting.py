@@ -48,16 +48,14 @@ class Count(ABC):
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with the offset of the expected row with which the judge must compare it.
+        """Yield the rows of a store, with the offset of each row replaced by that of its expected row.
 
-        In most jobs the rows in the store already have this offset, so they are yielded unchanged.
+        The judge compares the two rows. In most jobs their offsets are equal, so the rows are yielded unchanged.
         """
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Return the batches that Spark planned as ranges of expected rows; in `planned` they are ranges of input
-        lines.
-        """
+        """Convert the batches that Spark `planned` from ranges of input lines to ranges of expected rows."""
         return planned
 
 
@@ -137,10 +135,10 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with the serial number of its expected row as offset, not a line number.
+        """Yield the rows of a store, with the offset of each row (a line number) replaced by a serial number.
 
-        The row in the store and its expected row have the same line number and the same word. If there is no expected
-        row, the offset becomes a number above all serial numbers.
+        The serial number is that of the expected row. The row in the store and its expected row have the same line
+        number and the same word. If there is no expected row, the number is above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

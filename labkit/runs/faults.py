@@ -47,8 +47,8 @@ def check_between(scenario: Scenario) -> None:
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
     """For the fault `expire`, make the server abort transactions that stay open for `EXPIRES_AFTER` seconds.
 
-    For any other fault, do nothing. Call this function before the first driver starts. `location` is that of the run's
-    store.
+    For any other fault, do nothing. Call this function before the first driver starts. `location` is where the run's
+    store is.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -61,8 +61,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
     The proof of the fault is for example the ids of the killed processes or the names of the aborted transactions; it
     is empty if the scenario has no fault. `crashes` is the number of crashes so far. It matters only for
-    `falsify-group`, which sets one wrong position in the input after odd crashes, and another one after even crashes.
-    Raises `JobFailed` if the fault had no effect.
+    `falsify-group`, which sets one wrong position in the input after a crash with an odd number, and another wrong
+    position after a crash with an even number. Raises `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -91,7 +91,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
     """Wait until the server has aborted all open transactions of the run, and return their names.
 
-    `location` is that of the run's store. Raises `JobFailed` after `_PATIENCE` seconds.
+    `location` is where the run's store is. Raises `JobFailed` after `_PATIENCE` seconds.
     """
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)

@@ -50,7 +50,7 @@ class Frame:
         """Return when a row was complete in the store and when it became visible.
 
         The result has the times `shown` that the store recorded. Where the store recorded no time, the result has the
-        earliest and the latest possible one. `place` is the row's position in the history, from 0.
+        earliest and the latest possible time. `place` is the row's position in the history, from 0.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -122,8 +122,9 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
     """Return a dict from offset to the time of the pre-commit, for all rows that are pre-committed but still hidden.
 
-    Each offset is that of the expected row, which the job's function `numbered` (`Count.numbered`) finds. Returns None
-    if the store does not record such times, or for more than `MOST_WAITING` rows.
+    `numbered` is the job's function (`Count.numbered`) that gives each row the offset of its expected row; the keys of
+    the dict are these offsets. Returns None if the store does not record such times, or for more than `MOST_WAITING`
+    rows.
     """
     if not isinstance(store, Clocked):
         return None

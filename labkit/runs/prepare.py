@@ -87,10 +87,10 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the unfinished run in `folder`, ready for its next driver; its earlier `labkit` process was stopped.
+    """Return the unfinished run in `folder`, ready for its next driver.
 
-    Raises `InvalidInput` if the run is finished or damaged. Also raises it for the job `socket`, because a socket
-    cannot send its lines again.
+    A run is unfinished if its `labkit` process was stopped. Raises `InvalidInput` if the run is finished or damaged.
+    Also raises it for the job `socket`, because a socket cannot send its lines again.
     """
     paths = RunFolder(folder.absolute())
     if paths.verdict.exists():

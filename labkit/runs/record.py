@@ -64,7 +64,7 @@ class RunRecord:
         return (event for event in self.events if isinstance(event, Observation))
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return sentences to show with the verdict, each with a label: (label, sentence)."""
+        """Return the sentences to show with the verdict, as pairs (label, sentence)."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class WarmDriver:
     def is_usable(self) -> bool:
         """Whether the driver is alive and was started with the environment variables that this process has now.
 
-        With other variables it might, for example, write to another server.
+        With other variables the driver might, for example, write to another server.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 

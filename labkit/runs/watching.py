@@ -117,12 +117,12 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield two functions that show a run's progress: one to call with each event, and one to call regularly, or None.
+    """Yield two functions that show a run's progress: one to call with each event, and one (or None) to call regularly.
 
-    The first function is `tell` if that is given, and `elsewhere` in a terminal. In a notebook that a user is looking
-    at, it changes one line of output; in a notebook that a program executes, it ignores the events. The second function
-    updates the seconds in the notebook's line; it is None if there is no such line. `crashes` and `runs` are the
-    numbers of planned crashes and of runs.
+    The first function is `tell`, unless that is None. Otherwise, it is `elsewhere` in a terminal. In a notebook that a
+    user is looking at, it changes one line of output; in a notebook that a program executes, it ignores the events. The
+    second function updates the seconds in the notebook's line; it is None if there is no such line. `crashes` and
+    `runs` are the numbers of planned crashes and of runs.
     """
     if tell is not None:
         yield tell, None

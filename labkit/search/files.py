@@ -65,7 +65,7 @@ class Files(NamedTuple):
         """Write the states that a task has reached into one file, grouped by the partition that each state belongs to.
 
         `part` is the partition that the task works on, and `of` the number of partitions. The file begins with the
-        width of a row in bytes and the start of each group, so that a reader can load one group alone.
+        width of a row in bytes and the start of each group, so that a reader can load a single group.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)

@@ -102,8 +102,8 @@ def explore_on_spark(
 ) -> Exploration:
     """Visit every state of a simulator in Spark jobs, and return the result as `labkit.sim.explore.explore` does.
 
-    `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot start
-    there, and `JobFailed` if Spark fails later.
+    `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot start with
+    this URL, and `JobFailed` if Spark fails later.
     """
     check_scheduler(master)
     with (
@@ -135,9 +135,10 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Search one level after the other until a level is empty or a limit is reached, and return the result.
+        """Search one level after the other until a level has no new states, and return the result.
 
-        The limits are `max_states`, and a `keep_going` that returns False. Raises `JobFailed` if Spark fails.
+        The search ends early after `max_states` states, or when `keep_going` returns False. Raises `JobFailed` if Spark
+        fails.
         """
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
@@ -323,7 +324,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, and store them by the partition that each belongs to."""
+    """Compute the successors of partition `part` of a level, and store them, grouped by their own partitions."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])

@@ -63,7 +63,8 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue a run until only faults can happen, and return the run.
 
-    `choose` picks the next action from the list of possible actions without faults; by default it picks the first.
+    `choose` picks the next action from a list of the possible actions that are no faults. By default, the first action
+    in the list is picked.
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -123,7 +124,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     @property
     def name(self) -> str:
-        """Return the simulator's name, with which the text of each of its traces begins."""
+        """Return the simulator's name, which is also the first part of each of its traces as text."""
         return self.model.name
 
     @property
@@ -133,7 +134,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Return a mapping from the name of each of the simulator's parameters to the parameter."""
+        """Return the simulator's parameters, as a mapping from name to `Parameter`."""
         return self.model.parameters
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:

@@ -54,9 +54,9 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return a dict from name to value of parameters, with which the simulator `pipeline` simulates this pipeline.
+        """Return the parameters with which the simulator `pipeline` simulates this pipeline.
 
-        The simulated input has four records in two batches.
+        The result is a dict from a parameter's name to its value. The simulated input has four records in two batches.
         """
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:

@@ -28,7 +28,7 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes for field values that the search's leading process has assigned since the last call."""
+        """Add the codes in `news`, which the leading process has given to field values since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:

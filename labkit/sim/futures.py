@@ -78,7 +78,7 @@ class Futures(Generic[StateT]):
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether a search could visit every state that can follow `state` within the limit of states."""
+        """Return whether the limit of states is high enough for a search of all states that can follow `state`."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -155,10 +155,10 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return, for each state that can lead to a violation, the distance to the nearest one and the next state.
+        """Return, for each state that can lead to a violation, the distance to the nearest violation and the way there.
 
-        The result is two dicts, whose keys are the states. The second has no entry for a state that itself violates a
-        property.
+        The result is two dicts whose keys are states: the first has the distances, the second the next state on the
+        way. The second dict has no entry for a state that itself violates a property.
         """
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}

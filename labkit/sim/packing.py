@@ -25,7 +25,7 @@ class _Bits:
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Reserve an unused bit of the numbers that encode states for part number `part` of a state; return it."""
+        """Reserve one more bit, in the numbers that encode states, for part number `part` of a state; return it."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -105,7 +105,7 @@ class Packer(Generic[StateT]):
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """Return a pair for each part of a state whose value has no code yet: the index of the part, and the value.
+        """Return the parts of a state that have a value without a code, as pairs of the part's index and the value.
 
         The parts are the fields, and each process in the field that `Model.row` names.
         """
@@ -116,7 +116,7 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return two lists: each part's number of codes, and each part's codes after the first `since[part]`.
+        """Return two lists with one item per part: its number of codes, and its codes after the first `since[part]`.
 
         A part is a field of a state, or one process. Another packer of the same simulator can decode the numbers of
         this packer after it has added all these codes with `read_on`.

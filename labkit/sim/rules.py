@@ -87,7 +87,7 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence.
+        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
 
         The mapping needs no entry for `{which}`, which is always replaced by the action's number.
         """
@@ -98,7 +98,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """Return a budget with one `fault` less. A budget says how many faults of each kind may still happen in a run."""
+    """Return a budget with one `fault` fewer. A budget says how many faults of each kind may still happen in a run."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

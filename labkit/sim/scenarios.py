@@ -79,7 +79,10 @@ def run_of(what: str | Trace) -> tuple[Trace, str]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result, such as waiting times, that a simulator computes from a whole run."""
+    """Return the results that a simulator computes from a whole run, as a mapping from name to value.
+
+    An example of a result is the waiting time of each process.
+    """
     return blueprint(walk.model.name).facts(walk)
 
 
@@ -95,7 +98,11 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return one result of `facts` as text for the user: the lines of a verdict, or meaning and value."""
+    """Return one result of `facts` as text for the user.
+
+    For a verdict, the text is that of the verdict. For any other result, it has the meaning and the value. `name` is
+    the result's name, and `fact` its value.
+    """
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

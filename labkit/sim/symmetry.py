@@ -46,9 +46,9 @@ class Quotient(Overlay[StateT]):
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions, but for processes in the same state only the first process's actions.
+        """Return the enabled actions, except those of a process that is in the same state as an earlier process.
 
-        The actions of the other processes would lead to equivalent states.
+        The excepted actions would only lead to states that are equivalent to others.
         """
         seats = self.model.seats(state)
         return [

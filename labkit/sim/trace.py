@@ -30,9 +30,9 @@ _ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the description of the simulator with this name, which may be one in which a learner programs a part.
+    """Return the description of the simulator with this name, which may be an open model.
 
-    Raises `InvalidInput` for an unknown name.
+    A learner programs a part of an open model. Raises `InvalidInput` for an unknown name.
     """
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]

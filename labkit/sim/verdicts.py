@@ -28,7 +28,7 @@ class StateJudge(ABC, Generic[StateT]):
         """Return the rows that an outside reader has seen so far; in a final state the reader reads all rows again."""
 
     def verdict(self, state: StateT) -> Verdict:
-        """Return the verdict on a state as if the run ended there: which rows are lost, duplicated or unexpected."""
+        """Return the verdict on a run that would end in this state: which rows are lost, duplicated or unexpected."""
         view = self._view(state)
         if view not in self._verdicts:
             self._verdicts[view] = judge(self.expected, self.history(state))
@@ -45,10 +45,10 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the property that no state selected by `where` violates the judge's property `name`, such as no_loss.
+        """Return the claim that the judge finds no violation of `name`, such as no_loss, in states selected by `where`.
 
-        If `where` is None, all states are checked. `sentence` tells users what the property means, and `because`
-        returns the reason why a state violates it.
+        If `where` is None, all states are checked. `sentence` tells users what the claim means, and `because` returns
+        the reason why a state violates it.
         """
 
         def holds(state: StateT) -> bool:
@@ -59,9 +59,9 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """Return the "sometimes" property that readers have seen every record in some state selected by `where`.
+        """Return the claim that, in at least one state selected by `where`, readers have seen every record.
 
-        `sentence` tells users what the property means, and `text` describes a state in one line.
+        `sentence` tells users what the claim means, and `text` describes a state in one line.
         """
 
         def holds(state: StateT) -> bool:

@@ -14,7 +14,10 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """The data that repeat a run: the simulator's name and version, parameters other than defaults, and actions."""
+    """The data with which a run can be repeated: the simulator's name, version and parameters, and the actions.
+
+    Parameters with their default values are left out.
+    """
 
     model: str
     version: int

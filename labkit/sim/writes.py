@@ -245,8 +245,9 @@ READS = {
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    The job resumes from the first that it writes of decision, state, marker, notice and plan. If there are markers, it
-    skips the output of marked steps, and if there is staged output, it publishes the output of decided steps.
+    A restart reads the first of these records that the job writes: decision, state, marker, notice, plan. If the job
+    writes markers, the restart skips the output of marked steps. If there is staged output, the restart publishes the
+    output of decided steps.
     """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)

@@ -125,7 +125,7 @@ def check_store(store: str, places: set[str]) -> None:
 def check_speculation(supported: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
     """Raise `InvalidInput` if spark.speculation is on, but the sink does not support it (`supported` is False).
 
-    `setting` is a function from the name and the default value of a Spark property to its value.
+    `setting` is a function that takes the name and the default of a Spark property and returns the property's value.
     """
     if supported or (setting("spark.speculation", "false") or "false").lower() != "true":
         return

@@ -15,7 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The ids of a process that reached a failpoint (the place of a planned crash), and of its Unix session.
+    """The process id and the Unix session id of a process that reached a failpoint (the place of a planned crash).
 
     Before it was killed, the process wrote both ids to a file.
     """
@@ -116,8 +116,8 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
     """Raise `JobFailed` if the checkpoint's `offsets` or `commits` have other batches than `before`.
 
-    Call it after a kill during recovery, because recovery changes neither of the two. `before` has the batches at the
-    start of the killed driver. `where` names the failpoint in the message.
+    Call this function after a kill during recovery, because recovery changes neither of the two logs. `before` has the
+    batches at the start of the killed driver. `where` names the failpoint in the message.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

@@ -166,9 +166,9 @@ def start_jvm(
     """Start a JVM in which Spark will run, and return its process; then call `connect` to get the Spark session.
 
     The JVM ends by itself when its standard input closes. `scratch` is its directory for temporary files, and `log`
-    receives its output. `profile` and `configuration` have its options and Spark properties. `python` are environment
-    variables that tell Spark which Python to start. With `apart` the JVM gets its own process session, so that Ctrl-C
-    in a terminal does not reach it.
+    receives its output. `profile` has the JVM's options, and both `profile` and `configuration` have Spark properties.
+    `python` are environment variables that tell Spark which Python to start. With `apart` the JVM gets its own process
+    session, so that Ctrl-C in a terminal does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.

@@ -17,7 +17,7 @@ def register(spark: "SparkSession", source: "type[DataSource]") -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Return one line about a query's error: the message of a `LabError` that caused it, or else its first line."""
+    """Return one line about a query's error: the message of a `LabError` that caused it, or the error's first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

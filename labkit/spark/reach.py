@@ -125,9 +125,9 @@ def executor() -> int | None:
 class Turn:
     """Makes the tasks of a batch write one after the other, in the order of their partitions. Each task has a `Turn`.
 
-    Because of this order, the same tasks have written before a crash inside a task whenever the run is repeated. The
-    tasks must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash
-    kills all tasks of the batch, not only those of one executor.
+    The order makes runs repeatable: whenever a run is repeated, the same tasks have written before its crash. The tasks
+    must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash kills all
+    tasks of the batch, not only those of one executor.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -158,7 +158,7 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds; if another task reaches the failpoint before, wait to be killed instead.
+        """Wait until the condition holds; if another task reaches the failpoint first, wait to be killed instead.
 
         If the crash kills only one executor, this task survives it and the killed task runs again. In that case, wait
         for the condition only. `what` says in an error message what this task waited for.

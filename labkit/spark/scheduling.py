@@ -21,7 +21,7 @@ LONGEST_MESSAGE = 2000
 
 
 class Task(NamedTuple):
-    """A command to run as one Spark task, as a list of words, in which the attempt number replaces `{attempt}`."""
+    """A command (a list of words) to run as one Spark task. In it, `{attempt}` is replaced by the attempt number."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)

@@ -73,7 +73,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Turn an error of the JVM in a `with` block into a `JobFailed` with one sentence; `what` is its beginning."""
+    """Turn an error of the JVM in a `with` block into a `JobFailed` with one sentence, which begins with `what`."""
     from py4j.protocol import Py4JError
 
     try:

@@ -51,8 +51,8 @@ class LogSource(DataSource):
 class Span(InputPartition):
     """The lines `start` to `end` - 1 of the file, which one task reads.
 
-    The reader knows the byte positions only of every `STRIDE`th line. `position` is the one of the last such line at or
-    before `start`: the task seeks to it, and skips the lines before `start`.
+    The reader knows the byte positions only of every `STRIDE`th line. `position` is the byte position of the last such
+    line that is not after `start`: the task seeks to this position, and skips the lines before `start`.
     """
 
     start: int

@@ -224,12 +224,12 @@ def notifier(spark: "SparkSession") -> Notifier:
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
-    """Start a streaming query that writes `frame` with the checkpoint's sink; call `opened.recover` before.
+    """Start a streaming query that writes `frame` with the sink of the checkpoint `opened`.
 
-    Without `every`, the query ends when it has processed all available data. With `every` it runs until somebody stops
-    it, and plans a batch each `every` seconds (0: as soon as the last one is done). In append mode the query writes
-    through Spark's Data Source API. A Python Data Source supports no other mode, so in all other modes the query uses
-    foreachBatch.
+    The caller must have called `opened.recover`. Without `every`, the query ends when it has processed all available
+    data. With `every` it runs until somebody stops it, and plans a batch each `every` seconds (0: as soon as the last
+    one is done). In append mode the query writes through Spark's Data Source API. A Python Data Source supports no
+    other mode, so in all other modes the query uses foreachBatch.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -246,7 +246,7 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Return a copy whose sink option `retries` says whether Spark may run a task more than once in this session.
+    """Return a copy of `opened` whose sink option `retries` says whether Spark may run a task twice in this session.
 
     Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """

@@ -34,7 +34,7 @@ def template(name: str) -> "Template":
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Return a dict from name to value with the variables of the Jinja template of a page about this run."""
+    """Return the variables for the Jinja template of a page about this run, as a dict from name to value."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

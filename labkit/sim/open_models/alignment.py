@@ -71,7 +71,7 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of `Barriers`; if the job stops forever, the reason names a task that waits."""
+        """Return the properties of `Barriers`. If the job stops forever, the reason given names a task that waits."""
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]
@@ -88,7 +88,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence.
+        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
 
         For a copy of a task's state, the value is the name of the task.
         """

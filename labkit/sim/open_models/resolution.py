@@ -154,10 +154,7 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence.
-
-        The placeholder `{handle}` becomes the number of the action's transaction.
-        """
+        """Return the values to fill into an action's sentence: `handle` is the number of the action's transaction."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -57,5 +57,8 @@ def fault_of(text: str) -> Fault:
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems with this order of writes whose verdict assumes this fault."""
+    """Return the short names of the real systems with this order of writes.
+
+    Systems whose verdict does not assume this fault are left out.
+    """
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

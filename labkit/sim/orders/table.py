@@ -80,7 +80,7 @@ def without_plan(design: Design) -> Design:
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return a dict from cell (block, row, column) of the table of orders of writes to the order in this cell.
+    """Return the table of orders of writes, as a dict from cell (block, row, column) to the order in this cell.
 
     The value is None if no store can implement the order.
     """
@@ -145,9 +145,10 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return a dict from cell (block, row, column) of the table of orders of writes to the names of real systems in it.
+    """Return the names of the real systems in each cell of the table of orders of writes.
 
-    Systems whose verdict assumes a fault are left out, because a cell shows the output after crashes only.
+    The result is a dict from cell (block, row, column) to names. Systems whose verdict assumes a fault are left out,
+    because a cell shows the output after crashes only.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Run the Python module that Spark wants to start in a child of the zygote; return when the child has ended.
+    """Run, in a child of the zygote, the Python module that Spark wants to start; return when the child has ended.
 
     The zygote is a process that has imported slow modules, and it forks the child. If no zygote answers, or if it does
     not run this module, this process itself becomes a normal Python process (exec) that runs the module.

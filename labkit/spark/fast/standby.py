@@ -55,12 +55,12 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver run the queries in `order`, which no driver has run before, and return the driver's events."""
+        """Let the standby driver run the queries in `order`, which no driver has run before; return its events."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver continue the queries in `order`, which a dead driver was running, and return the new events.
+        """Let the standby driver continue the queries of a dead driver (`order`), and return the standby's events.
 
         Raises `JobFailed` unless `dead` proves that the old driver was killed and none of its processes is left.
         """

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
     """Run one small query of this job to its end, so that the JVM has loaded its classes before the first real query.
 
-    The files of the small query are in `scratch`. For `shop`, `kafka` and `socket`, the small query is one of the job
-    `running`.
+    The files of the small query are in `scratch`. If `job` is `shop`, `kafka` or `socket`, the small query has the job
+    `running` instead.
     """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.queries import register

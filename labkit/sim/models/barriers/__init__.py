@@ -40,7 +40,11 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result of a run: the costs of checkpoints, the latest complete one, word counts."""
+    """Return results of a run, as a mapping from name to value.
+
+    The results are the costs of its checkpoints, the offsets and counts in the latest complete checkpoint, and the word
+    counts at the end.
+    """
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

@@ -329,7 +329,10 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence: the two ends of a channel, or a task."""
+        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
+
+        The values are names of tasks: the sender and the receiver of a channel, or the task that acts.
+        """
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

@@ -55,7 +55,7 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task after a barrier has overtaken all records in a channel, and the records that it overtook.
+    """Return a pair: the task after a barrier (`item`) has overtaken all records in a channel, and these records.
 
     The barrier does not overtake other barriers.
     """
@@ -104,7 +104,7 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a task after it has copied its state for checkpoint `due`, and the rows to commit with this checkpoint.
+    """Return a pair: a task after its copy for checkpoint `due`, and the rows to commit with this checkpoint.
 
     The rows are a multiset, encoded as a number: its octal digit r, counted from the right and from 0, says how many
     times record r occurs. Only the sink prepares rows, so for other tasks the number is 0.
@@ -256,7 +256,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows and the remaining prepared transactions after a commit.
+    """Return a pair: the rows that are visible after a commit, and the transactions that are still prepared.
 
     The commit makes the rows of all transactions up to checkpoint `number` visible.
     """
@@ -269,10 +269,10 @@ def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepa
 def restored(
     settings: Settings, coordinator: Coordinator, loaded: Checkpoint | None, visible: int, faults: Faults
 ) -> State:
-    """Return the state of a job that starts from the checkpoint `loaded`, or from the beginning (None).
+    """Return the state of a job that starts from the checkpoint `loaded`, or from the beginning if `loaded` is None.
 
-    The job's channels contain the records that were in flight in the checkpoint, and its sources read from the
-    checkpoint's offsets.
+    `visible` are the rows that readers see, and `faults` the faults that may still happen. The job's channels contain
+    the records that were in flight in the checkpoint, and its sources read from the checkpoint's offsets.
     """
     number = loaded.id if loaded else 0
     offsets = loaded.offsets if loaded else (0,) * settings.sources

@@ -67,10 +67,10 @@ class Source(NamedTuple):
 class Operator(NamedTuple):
     """The state of a task with inputs, which counts words or is the sink.
 
-    `inputs` are the task's channels, and `at` has the newest barrier that arrived in each channel. `done` is the newest
-    checkpoint for which the task has copied its state. `state` is the multiset of records that the task has counted or
-    written. `sealed` is the value of `state` at the sink's last copy, so the sink's open transaction contains the
-    records added since then.
+    `inputs` are the channels that the task reads, and `at` has, for each of them, the newest barrier that arrived.
+    `done` is the newest checkpoint for which the task has copied its state. `state` is the multiset of records that the
+    task has counted or written. `sealed` is the value of `state` at the sink's last copy, so the sink's open
+    transaction contains the records added since then.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -303,7 +303,7 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return each channel as a pair: the index of the receiving task, and the index of that task's input.
+        """Return each channel as a pair: the index of the receiving task, and the channel's index among its inputs.
 
         The index of a task does not count the sources. The channels of the sink come last.
         """

@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
     """Take these steps (action names separated by spaces), then continue to the end of the run.
 
-    In the second part, the consumer reads each change as soon as possible.
+    After the given steps, the consumer reads each change as soon as possible.
     """
     return go_on(play(model, steps), model, itemgetter(-1))
 

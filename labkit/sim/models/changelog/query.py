@@ -89,7 +89,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total` for each message of a run, in the order in which the messages were read or lost.
+    """Return one `Total`, a comparison of two sums, for each message that was read or lost in a run, in order.
 
     `states` are the states before, between and after the run's `actions`.
     """

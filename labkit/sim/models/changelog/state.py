@@ -55,7 +55,7 @@ Table = tuple[Row, ...]
 class Query(NamedTuple):
     """The state of the continuous query: the offset of the next record, and the count of each key.
 
-    The query has the offset and the counts twice: in memory, and as last saved, which it reads after a crash.
+    Both exist twice: in memory, and as the query last saved them. After a crash, the query reads the saved ones.
     """
 
     saved: Durable[int] = 0
@@ -205,8 +205,8 @@ def settings(values: Values) -> Settings:
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
     """Return the table after the consumer has applied a message.
 
-    With `owes`, the table remembers the retraction of a row that it does not have yet, and drops the row when it
-    arrives. Otherwise such a retraction is ignored.
+    A retraction may come before its row is in the table. With `owes`, the table remembers the retraction and drops the
+    row when the row arrives. Without `owes`, the retraction is ignored.
     """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:
@@ -227,7 +227,7 @@ def without(table: Table, key: str) -> Table:
 
 
 def has(table: Table, key: str) -> bool:
-    """Return whether a reader of the table sees a row of the key, that is, one with at least one copy."""
+    """Return whether a reader of the table sees a row of the key: the table must have at least one copy of the row."""
     return any(row.key == key and row.times > 0 for row in table)
 
 

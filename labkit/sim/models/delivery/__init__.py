@@ -12,7 +12,11 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result of a run: verdict, waiting times, how often processes handled records."""
+    """Return results of a run, as a mapping from name to value.
+
+    The results are the verdict, how often each process handled each record, and for how many steps each process kept a
+    record that it might have to send again.
+    """
     records = int(walk.model.values["records"])
     worked = [count for counts in executions(walk.states) for count in counts]
     return {

@@ -63,7 +63,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the property that the output never violates the judge's property `name`, for example no_duplicate.
+    """Return the claim that the judge never finds a violation of `name` (for example no_duplicate) in the output.
 
     A loss can be known only at the end, so `no_loss` is checked only in states in which nothing is left to do.
     """
@@ -151,7 +151,7 @@ def waited(states: Sequence[State]) -> tuple[int, ...]:
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return the sentence for an action if the settings change its effect; empty if the usual sentence fits."""
+    """Return the sentence for an action whose effect the settings change; empty if the action's usual sentence fits."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"

@@ -40,7 +40,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state in which the number of faults of the kind `fault` that may still happen is one less."""
+    """Return the state after one of the remaining faults of the kind `fault` has been used up."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -51,7 +51,7 @@ def send(state: State, hop: int, message: Message) -> State:
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return the state after the receiver of a network link has taken the next record, and that record.
+    """Return a pair: the state after the receiver of a network link has taken the next record, and this record.
 
     `hop` is the number of the link. With `remembers`, the connection stores the id of the record, to recognise
     duplicates.
@@ -72,7 +72,7 @@ def acknowledge(state: State, hop: int, name: int) -> State:
 
 
 def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
-    """Return the state after an acknowledgement arrived over the network link `hop`, and the id of the record in it."""
+    """Return a pair: the state after an acknowledgement arrived over network link `hop`, and its record's id."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 

@@ -29,7 +29,7 @@ def expected(walk: Replay) -> Sequence[Record]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result of a run: only the verdict on the records that the first reader received."""
+    """Return results of a run as a mapping: only the verdict on the records that the first reader received."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

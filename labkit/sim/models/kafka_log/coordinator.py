@@ -116,7 +116,7 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator after a request to commit (EndTxn), and its answer.
+    """Return a pair: the coordinator after a request to commit (EndTxn), and the coordinator's answer.
 
     Any process that knows the transactional id and the epoch may send the request, not only the producer. The caller
     has checked that all earlier markers of the transactional id are written.
@@ -186,7 +186,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
-    """Return the position in a partition up to which the reader with the number `which` may read."""
+    """Return the position in a partition up to which reader number `which` may read."""
     if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)
@@ -195,7 +195,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """Return the records that the reader with the number `which` gets if it polls a partition from `start` on."""
+    """Return the records that reader number `which` gets if it polls a partition from position `start` onwards."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -209,7 +209,7 @@ def rows(
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
-    """Return the reader after it has polled the partition with the number `where` up to the position `end`."""
+    """Return the reader after it has polled partition number `where` up to the position `end`."""
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)

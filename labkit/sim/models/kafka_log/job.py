@@ -82,7 +82,10 @@ def complete(job: Job) -> Job:
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job after it has requested the commit at position `number` of its list `due` of decided commits."""
+    """Return the job after it has requested the commit of the transaction at position `number` of its list `due`.
+
+    The list has the transactions that the job must commit.
+    """
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
@@ -139,13 +142,13 @@ def may_fence(settings: Settings, job: Job) -> bool:
 def may_send(settings: Settings, job: Job) -> bool:
     """Return whether the job may request commits now.
 
-    A job always may, except that a recovery with `broken=init_first` must first initialise its transactional ids.
+    There is only one condition: with `broken=init_first`, a recovery must initialise its transactional ids first.
     """
     return not (settings.broken == "init_first" and job.to_fence)
 
 
 def recovered(job: Job) -> Job:
-    """Return the job, in the phase RUNNING if it was recovering and its recovery has nothing left to do."""
+    """Return the job; if it has just finished its recovery, its phase changes from RECOVERING to RUNNING."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job

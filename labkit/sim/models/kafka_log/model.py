@@ -382,7 +382,10 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence: a marker's id and partition."""
+        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
+
+        The values are the numbers of a marker's transactional id (`name`) and partition (`where`).
+        """
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

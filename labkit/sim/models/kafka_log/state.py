@@ -346,16 +346,16 @@ def with_coordinator(state: State, coordinator: Coordinator) -> State:
 
 
 def with_reader(state: State, which: int, reader: Reader) -> State:
-    """Return the state with the reader with the number `which` replaced by `reader`."""
+    """Return the state with reader number `which` replaced by `reader`."""
     at = state.readers
     readers = (*at[:which], reader, *at[which + 1 :])
     return as_state((*state[:4], readers, *state[5:]))
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """Return the state after the reader with the number `which` has polled a partition.
+    """Return the state after reader number `which` has polled a partition.
 
-    `sight` has all records that the reader has received so far.
+    `reader` is the reader's new state, and `sight` has all records that the reader has received so far.
     """
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
@@ -364,7 +364,7 @@ def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
 
 
 def appended(state: State, where: int, slot: Slot) -> State:
-    """Return the state after a record or a marker (`slot`) was appended to the partition with the number `where`."""
+    """Return the state after a record or a marker (`slot`) was appended to partition number `where`."""
     at = state.partitions
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
@@ -372,7 +372,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state in which the number of events of the kind `fault` that may still happen is one less."""
+    """Return the state after one of the remaining events of the kind `fault` has been used up."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

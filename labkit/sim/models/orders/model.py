@@ -312,10 +312,7 @@ class Orders(RuleModel[State]):
         return state._replace(process=process, life=life)
 
     def _undecided(self, state: State) -> list[Seen]:
-        """Return the visible rows of steps that will run again.
-
-        No other visible row is newer than these rows.
-        """
+        """Return the visible rows of steps that will run again; they are the newest of all visible rows."""
         rows = [state.seen[index] for index in kept(state.seen)]
         return [each for each in rows if each.step >= state.process.job.step]
 
@@ -344,7 +341,7 @@ class Orders(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from the placeholder `{what}` in an action's sentence to the writes that happen together."""
+        """Return the values to fill into an action's sentence: `what` names the writes that happen together."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

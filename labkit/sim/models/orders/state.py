@@ -155,7 +155,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return a dict from name to value of parameters, with which the simulator simulates a design.
+    """Return the parameters with which the simulator simulates a design, as a dict from name to value.
 
     A design is an order of writes, a kind of output, and recovery rules. `world` says which rows a repeated step gets.
     """

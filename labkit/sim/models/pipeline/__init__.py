@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result of a run: here only the verdict, with lost and duplicated rows."""
+    """Return results of a run as a mapping: only the verdict, which says which rows are lost or duplicated."""
     return {"verdict": verdict(walk)}
 
 

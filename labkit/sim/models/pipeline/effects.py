@@ -23,7 +23,7 @@ from labkit.sim.models.pipeline.state import (
 
 
 class TaskRefusal(Exception):  # what happened, not whose mistake it was
-    """Raised if the engine or the store refuses a step of a driver, which then ends with an error."""
+    """Raised if the engine or the store refuses a driver's step; the driver then ends with an error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:

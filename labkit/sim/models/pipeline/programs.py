@@ -213,7 +213,7 @@ def _recovery_steps(
 
 
 def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
-    """Return the names of all unfinished transactions of this query, even of those that no stored vote mentions."""
+    """Return the names of all unfinished transactions of this query, even if no stored vote mentions them."""
     return sorted(
         transaction.handle
         for transaction in transactions
@@ -222,10 +222,10 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the steps that remain if the batch is already written, and failpoints of the steps that are skipped.
+    """Return a pair for a batch that is already written: the steps that remain, and failpoints of the skipped steps.
 
-    Of these failpoints, the result has only the two kinds that the driver reaches although it skips the steps: after
-    pre-commit and after commit.
+    The driver still reaches two kinds of these failpoints, although it skips the steps: after pre-commit and after
+    commit. The result has only these two.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

@@ -45,7 +45,7 @@ def _cue(at: str, *actions: str) -> Cue:
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """Return a script that kills the first driver at the first of these failpoints, the second at the second, etc."""
+    """Return a script that kills the nth driver at the nth of these failpoints."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
@@ -119,7 +119,7 @@ def crashed(
 
 
 def first_crash(walk: Replay) -> int:
-    """Return the number of the step, from 1, that is the first crash. Raises `JobFailed` if the run has none."""
+    """Return the number (from 1) of the first step that is a crash. Raises `JobFailed` if the run has no crash."""
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
             return step

@@ -25,7 +25,7 @@ class Handle(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step that a driver must still take; `which` is the number of the offset, partition or batch it concerns.
+    """One step that a driver must still take; `which` is an offset, or the number of a partition or batch.
 
     `points` are the failpoints that the driver reaches after the step; `handles` and `rows` are the transactions and
     the offsets that the step affects.

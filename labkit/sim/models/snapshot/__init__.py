@@ -13,9 +13,10 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from name to result of a run: the last snapshot, the lengths of pauses, and `moment`.
+    """Return results of a run, as a mapping from name to value.
 
-    `moment` is the step after which the bank was really in the state that the snapshot shows.
+    The results are the last snapshot, the lengths of pauses, and `moment`. `moment` is the step after which the bank
+    was really in the state that the snapshot shows.
     """
     snapshot = walk.state.completed
     step = moment(walk.states)

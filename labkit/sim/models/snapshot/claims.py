@@ -189,7 +189,7 @@ VARIANTS = {
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
-    """Return the name of a transfer, such as 12.1 for the first one from process 1 to process 2."""
+    """Return the name of a transfer, such as 12.1 for the first transfer from process 1 to process 2."""
     channel, nth = divmod(transfer, PER_CHANNEL)
     return f"{ends[channel].name}.{nth + 1}"
 

@@ -290,7 +290,10 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value for an action's sentence: a channel's ends, an amount."""
+        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
+
+        The values are the sender and the receiver of a channel, and an amount.
+        """
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -19,7 +19,7 @@ def build(values: Values) -> TwoPhaseCommit | Textbook:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a mapping from `blocked_steps` to a list that says for how many steps each participant was blocked.
+    """Return results of a run as a mapping: `blocked_steps` says for how many steps each participant was blocked.
 
     The mapping is empty for the textbook simulator, because no participant is blocked there.
     """
