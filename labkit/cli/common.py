@@ -17,9 +17,9 @@ Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to;
 
 
 def need_grader(command: str) -> None:
-    """Raise `MissingExtra` if the grader is not installed, the separate package with which instructors grade.
+    """Raise `MissingExtra` if the grader, a separate package for instructors, is not installed.
 
-    `command` is the command that needs it.
+    `command` is the command that needs the grader.
     """
     if importlib.util.find_spec("labkit.grading") is None:
         raise MissingExtra(

@@ -56,7 +56,10 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless exactly one is given: --command, or --beside, which compares recorded runs."""
+        """Raise `InvalidInput` unless exactly one of the options --command and --beside is given.
+
+        --beside compares recorded runs.
+        """
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."
@@ -120,7 +123,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Turn an `OSError` of the block about the output folder (--out) into an error that tells the user what to do."""
+    """Replace an `OSError` that the block raises about the folder `out` (--out) by an error that says what to do."""
     try:
         with durable.explained(out):
             yield

@@ -116,10 +116,10 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print which known designs, such as a batch marker, the order of writes in a recorded pipeline matches.
+    """Compare the order of writes in a recorded pipeline with known designs, and print which of them match.
 
-    `record` is the recorded run, `rows` tells the meaning of its writes, and `ends` names the write that ends a step.
-    Returns the exit code.
+    `record` is the recorded run, `rows` tells the meaning of its writes, and `ends` names the write that ends a step. A
+    known design is, for example, the batch marker. Returns the exit code.
     """
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 

@@ -36,7 +36,7 @@ Patience = Annotated[float, typer.Option(help="End the run as failed after so ma
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
-    """Return the function of `labkit run`, with an option for every field of this class of scenarios."""
+    """Return the function that implements `labkit run`, with one option for each field of the class `scenario`."""
     options = {each.parameter: each for each in options_of(scenario)}
 
     def run(

@@ -100,10 +100,10 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the predicted guarantee of a chain on real Spark, and the number of failpoints (crash points) it covers.
+    """Return the predicted guarantee of a chain on real Spark, and the number of failpoints with a prediction.
 
-    The guarantee is the weakest of the predictions in `labkit/runs/expected.toml`. They are written by hand, one for
-    each failpoint, and tests compare each with a real run.
+    A failpoint is a crash point. The guarantee is the weakest of the predictions in `labkit/runs/expected.toml`. They
+    are written by hand, one for each failpoint, and tests compare each with a real run.
     """
     cells = {
         cell: each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)

@@ -21,7 +21,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison(Tabled):
-    """A table with one row for each result, which comes from a run or from a search of all schedules.
+    """A table with one row for each result. A result comes from a run, or from a search of all schedules.
 
     The row of a run shows its verdict; the row of a search shows the properties that some schedule violates.
     """
@@ -36,7 +36,7 @@ class Comparison(Tabled):
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns, without repetition: each in the order in which the rows first use it."""
+        """The names of all columns, without repetition, in the order in which the rows first use them."""
         return list(dict.fromkeys(name for row in self.rows.values() for name in row))
 
     def _head(self) -> Sequence[str]:

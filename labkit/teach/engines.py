@@ -134,7 +134,7 @@ def engines(*names: str, killed: bool = False) -> Engines:
 
 
 class Kill(NamedTuple):
-    """The result for one engine that was killed and restarted: the rows that a reader found then, and the guarantee."""
+    """The result for one engine that was killed and restarted: the rows found after the restart, and the guarantee."""
 
     name: str
     rows: int

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Findings(OnCard, list["Finding"]):
-    """The checks of this machine by `lab.doctor`, one for each program or package that the lab needs.
+    """The results of the checks of this machine by `lab.doctor`, one for each program or package that the lab needs.
 
     A notebook displays them as a card: what is missing, and how to install it.
     """

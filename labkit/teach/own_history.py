@@ -187,7 +187,7 @@ def _tried() -> own.Tried:
 
 
 def _in_file(name: str) -> Callable[..., Any]:
-    """Run `my_sink.py`, and return its function of this name."""
+    """Run `my_sink.py`, and return the function `name` that the file defines."""
     # The file may import modules beside it, as a notebook may.
     sys.path.insert(0, str(Path.cwd()))
     try:

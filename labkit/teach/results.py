@@ -312,7 +312,8 @@ def _card_of_search(search: Search) -> Card:
 def _of_all(search: Search) -> tuple[str, str]:
     """Return the headline of a search's card, and the headline's colour.
 
-    The headline is the guarantee, or whether all properties hold if the simulator has no properties about rows.
+    The headline is the guarantee. If the simulator has no properties about rows, it says instead whether all properties
+    hold.
     """
     try:
         guarantee = search.guarantee

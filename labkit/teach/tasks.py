@@ -47,9 +47,9 @@ def answer(name: str, found: object = None) -> "Answer | None":
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if there is one.
 
-    Like the grader, it runs the cell with your answer in a fresh namespace, after the cells that set the notebook's
-    parameters and those of your own cells that the answer needs. With `strict=True` or the environment variable
-    LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, for programs that run the notebook. Raises
+    Like the grader, it runs the cell with your answer in a fresh namespace. Before, it runs the cells that set the
+    notebook's parameters, and those of your own cells that the answer needs. With `strict=True` or the environment
+    variable LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, for programs that run the notebook. Raises
     `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
@@ -159,7 +159,7 @@ def _exercises() -> ModuleType | None:
 
 
 def _own(name: str, module: str) -> ModuleType | None:
-    """Return the module of this name, which tests a learner's own sink; if it cannot run here, print why, return None.
+    """Return the module `module`, which tests a learner's own sink; if it cannot run here, print why and return None.
 
     `name` is the function that the learner called. A browser cannot kill a sink, and the copy of labkit that grades
     submissions checks no exercises.

@@ -30,7 +30,7 @@ CELL_SECONDS = 10.0
 
 
 class Alone(NamedTuple):
-    """The namespace in which a learner's answer ran apart from the notebook, and the cells that ran there."""
+    """The namespace in which a learner's answer ran, separate from the notebook's, and the cells that ran in it."""
 
     namespace: dict[str, Any]
     sources: Sequence[str]
@@ -94,9 +94,10 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the cells to run for an answer, whose own position `place` comes last.
+    """Return the positions of the cells to run for the answer at position `place`, which comes last in the list.
 
-    The other positions are those in `own`, the learner's cells, that the answer needs directly or through another cell.
+    The list contains those of the learner's cells (`own` has their positions) that the answer needs, directly or
+    through another cell.
     """
     needed, waiting = {place}, [place]
     while waiting:

@@ -34,8 +34,9 @@ class Asker:
         self._answers: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """Return the answer of the learner's function to these arguments, from the cache if they were asked before.
+        """Return the answer of the learner's function to these arguments.
 
+        The function is not called again with arguments that it has already received; their answer comes from the cache.
         Raises `MissingSolution` if the function is not written yet, and `AnswerFailed` if it fails.
         """
         key = repr(arguments)  # several times faster than JSON

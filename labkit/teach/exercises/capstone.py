@@ -51,13 +51,16 @@ def rows(*batches: str) -> list[list[Row]]:
 
 
 def numbered(batches: Sequence[Sequence[tuple[str, int]]]) -> list[list[Row]]:
-    """Return the rows of batches that are given as pairs of an item and an amount, like `rows`."""
+    """Return one list of rows for each batch; a batch is given as pairs of an item and an amount.
+
+    A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
+    """
     numbers = count(1)
     return [[{"id": next(numbers), "item": item, "amount": amount} for item, amount in batch] for batch in batches]
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
-    """Return a copy of the batches in which every row's `id` is larger by the number `by`."""
+    """Return a copy of the batches in which the number `by` is added to every row's `id`."""
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
@@ -101,9 +104,8 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
     if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
     so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`. The
-    last names, listed in `SAME_CHECKSUMS[digested]` or built from `digested`, are pairs whose CRC-32 or Adler-32 is the
-    same, or, with the numbers in `SAME_DIGESTS`, whose hash digests begin alike, so that a sink which cuts digests
-    short confuses them.
+    last names are pairs that are listed in `SAME_CHECKSUMS[digested]` or built from `digested`. The names of a pair
+    have the same CRC-32 or Adler-32, or hash digests that begin alike, which a sink confuses if it cuts digests short.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [

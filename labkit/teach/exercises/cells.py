@@ -144,7 +144,10 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a cell's source without blanks around it and at the ends of lines, which saving a notebook may change."""
+    """Return a cell's source without blanks at its beginning, at its end, and at the ends of its lines.
+
+    Saving a notebook may change these blanks.
+    """
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -286,9 +289,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence for each name that a learner's cell uses and that only an unchanged original cell defines.
+    """Return a sentence for each name that a learner's cell uses, but that only an unchanged original cell defines.
 
-    Grading does not run unchanged cells. `there` are the names that the cells define which grading runs, and `released`
+    Grading does not run unchanged cells. `there` are the names defined by the cells that grading runs, and `released`
     are the original cells.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]

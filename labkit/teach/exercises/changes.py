@@ -58,9 +58,9 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 def _changes(variant: Variant) -> Iterator[Change]:
     """Yield changes of a word's count, each in every changelog encoding.
 
-    If the variant has `counts`, yield for each of its `words` every change from one count, or from no row, to another
-    one. If it has `pairs` of counts, yield the change from the first to the second count of each pair. If it has
-    `groups` of words, yield a few changes for each of these words.
+    If the variant has `counts`, yield for each of its `words` every change from one count (or from no row) to another.
+    If it has `pairs` of counts, yield the change from the first to the second count of each pair. If it has `groups` of
+    words, yield a few changes for each of these words.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -111,7 +111,7 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A test case: a table, a message to apply to it, and the simulator's state in which the message is next.
+    """A test case: a table, a message to apply to it, and the simulator's state right before it applies the message.
 
     The state is None if labkit combined table and message without a simulation.
     """
@@ -152,8 +152,8 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     """Yield test cases, each a table and a message, which need not occur in a simulation.
 
     If `parts` has `words` and `counts`, every message with these is combined with every table of up to `rows` rows. If
-    it has `groups` of similar words or `pairs` of similar counts, a case has one in the table and another in the
-    message. If it has the word `many`, the tables have the largest size.
+    it has `groups` of similar words or `pairs` of similar counts, a case has one of them in the table and a similar one
+    in the message. If it has `many` (a word), tables of the largest size are built from this word.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -208,8 +208,8 @@ def _longest(word: str) -> Iterator[_Case]:
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
     """Yield test cases (a table and a message), each with the configuration of the simulation from which it comes.
 
-    If the variant names `systems`, these are simulated. If it has `tables`, cases are also combined from its lists;
-    their configuration is empty.
+    If the variant names `systems`, these are simulated. If it has `tables`, further cases are combined from the words
+    and counts listed there; the configuration of such a case is empty.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
@@ -266,7 +266,7 @@ APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and 
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of a learner's property that compares a table with the input.
+    """Return the arguments for a learner's property, a function that compares a table with the input.
 
     The arguments are the rows that a reader finds in the table, and the words processed so far.
     """
@@ -315,11 +315,11 @@ def _in_several_orders(
     question: tuple[Any, ...],
     is_kept: bool,  # noqa: FBT001  # as in `Arrange`
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of a learner's property with the rows of the table in several orders.
+    """Yield the arguments of a learner's property (`question`) with the rows of the table in several orders.
 
-    The rows of a small table come in every order. Those of a long right table come in six orders: the table's own, by
-    count, and by the word's position in the input, each also reversed. Those of a long wrong table come in one of the
-    six.
+    The rows of a small table come in every order. A longer table that is right (`is_kept`) comes in six orders: its
+    own, by count, and by the word's position in the input, each also reversed. A longer table that is wrong comes in
+    one of these six.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -344,10 +344,10 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return a description of simulator states whose input is the word `one`, and whose table counts `one` or `other`.
+    """Return a description of simulator states whose input is the word `one`, for tests of exercise `10b-prefix`.
 
-    Exercise `10b-prefix` builds its test cases from the description; only the table with just the row of `one` is
-    right.
+    The tables of these states have a row for `one`, for `other`, or for both; only the table with just the row of `one`
+    is right.
     """
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 

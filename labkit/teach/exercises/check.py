@@ -159,7 +159,8 @@ def _differs(
 ) -> None:
     """Print a warning and the reason if an answer passes in its notebook but would fail in grading.
 
-    `namespace` is the notebook's; `graded` and `findings` are the run as in grading and its results.
+    `namespace` is the notebook's. `graded` is the run of the answer as in grading, and `findings` are the results of
+    this run.
     """
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
@@ -296,7 +297,7 @@ def _say_where(name: str) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete answers and progress, as `lab.reset` does.
 
-    The cell with the answer stays in the notebook, where the grader would take it as the answer.
+    The cell with the answer stays in the notebook, so the grader would still take it as the answer.
     """
     if name is not None:
         _say_where(name)

@@ -48,8 +48,8 @@ def plain(value: object) -> Plain:
     subclass, such as `Counter`, becomes an instance of the built-in type. `None` is a valid answer.
 
     Raises `MissingSolution` for a value that contains nothing but `...`. Raises `NotPlain` for `...` among other
-    values, for other types, for more nesting levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more
-    than `MOST_CHARACTERS` as JSON. Passes on any error that a method of the learner's own type raises.
+    values, for other types, for more nesting levels than `DEEPEST`, for whole numbers of `LARGEST` or more, and for
+    more than `MOST_CHARACTERS` as JSON. Passes on any error that a method of the learner's own type raises.
     """
     if _is_small(value):
         return cast("Plain", value)
@@ -249,7 +249,10 @@ class NotPassed(LabError):
 
 
 class Answer(Protocol):
-    """A learner's answer to an exercise, a constant or a function; a judge accesses it only by these methods."""
+    """A learner's answer to an exercise: either a constant or a function.
+
+    A judge, the function that checks the answer, accesses it only by these methods.
+    """
 
     def value(self) -> Plain:
         """Return the learner's constant.

@@ -37,10 +37,10 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a message id and a table of known ids.
+    """Yield pairs of a message id and a table of known ids, with ids that a careless comparison confuses.
 
-    A careless comparison takes the new ids for a known one, which is mostly the variant's `large`. That id is also
-    tested.
+    In most pairs, the table contains the variant's `large`, and the message id is a similar number. `large` is also
+    tested as a message id: once with a table that contains it, and once with a table of similar ids.
     """
     large = variant["large"]
     for number in (large, *numbers_alike(large)):

@@ -118,7 +118,8 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield simulator states for all statuses of some transactions and all choices of rows that a reader has read.
 
-    A row belongs to any of the transactions or to none. `parts` has the number of `transactions` and the most `rows`.
+    A row belongs to any of the transactions or to none. `parts` has the number of `transactions`, and the largest
+    number of `rows`.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
@@ -189,7 +190,7 @@ def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
 
 
 def _many_reads(variant: Variant) -> Iterator[Reads]:
-    """Yield test cases with many rows and transactions, in which at most one row is of an aborted transaction."""
+    """Yield test cases with many rows and transactions, in which at most one row belongs to an aborted transaction."""
     count = variant["reads"]
     names = [f"q{number}-b0-p0-i1" for number in range(count)]
     committed: dict[str, Plain] = dict.fromkeys(names, "committed")

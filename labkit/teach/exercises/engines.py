@@ -173,7 +173,7 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield the engine with each list of file names that a crash can leave in its checkpoint.
+    """Yield pairs of the engine's name and a list of file names that a crash can leave in the engine's checkpoint.
 
     The numbers of the steps begin with the variant's `first`. If the variant has `lists`, yield these lists instead.
     """

@@ -196,7 +196,7 @@ def long_request(first: int, stored: int) -> tuple[int, int, int, tuple[int, ...
 def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
     """Yield requests whose generations, or offsets, differ by one and are equal as floating-point numbers.
 
-    `even` is a multiple of 4 from 2**53 on, and below 2**54.
+    `even` is a multiple of 4, at least 2**53 and less than 2**54.
     """
     assert float(even) == float(even + 1)
     yield even + 1, 5, even, (5,)
@@ -217,8 +217,8 @@ MULTIPLES = (
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
     """Yield requests with generations or offsets that are multiples of many numbers, or next to such a multiple.
 
-    The remainders of a division start again from 0 there. The requests reveal an answer that divides, cuts, caps or
-    rounds generations or offsets.
+    At a multiple, the remainder of a division becomes 0 again. The requests reveal an answer that divides, cuts, caps
+    or rounds generations or offsets.
     """
     for number in MULTIPLES:
         yield number - 1, 5, number, (5,)

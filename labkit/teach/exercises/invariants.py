@@ -59,9 +59,9 @@ class Case(NamedTuple):
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
     """Return the tests of a learner's property on the states of a simulator.
 
-    `watch` is the exercise, and `parameters`, as JSON, configure the simulator. If `assembled` is empty, the states are
-    all that the simulator reaches. Otherwise it lists parts, as JSON, from which the states are built, whether or not
-    the simulator reaches them.
+    `watch` is the exercise, and `parameters` is the simulator's configuration as JSON. If `assembled` is empty, the
+    tested states are all that the simulator reaches. Otherwise `assembled` is a JSON object with parts from which the
+    states are built, whether or not the simulator reaches them.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -116,8 +116,8 @@ class Watch:
     """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
 
     `function` is the Python name of the learner's function, and the simulator's property `claim` gives the right
-    results. `view` turns a state into the function's arguments, `assemble` builds states that no run reaches, and
-    `arrange` returns the arguments in each order in which the function is asked.
+    results. `view` turns a state into the function's arguments, and `assemble` builds states that no run reaches.
+    `arrange` returns several arrangements of the arguments; the function is called with each of them.
     """
 
     function: str
@@ -134,8 +134,9 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check a learner's property on the states of each simulator in `variant`; report the first disagreement.
 
-        The variant's lists `good`, `bad` and `assembled` have the name and the configuration of each simulator: those
-        without a fault, those with one, and those whose states are built from parts, which an entry lists last.
+        The variant has three lists of simulators, each entry with a name and a configuration. The simulators in `good`
+        have no fault, and those in `bad` have one. In `assembled`, an entry also lists parts, from which the states are
+        built.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)

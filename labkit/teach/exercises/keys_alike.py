@@ -198,7 +198,7 @@ class Step(NamedTuple):
 
 
 def joined_as(key: str, step: Step) -> Iterator[Step]:
-    """Yield two steps that get equal keys if all keys join their parts as `key`, which is the key of `step`, does.
+    """Yield two steps that get equal keys if every key joins its parts in the same way as `key`, the key of `step`.
 
     For example, if keys have the form *run-name-number*, the step *b-c* of the run *a* and the step *c* of the run
     *a-b* get equal keys. Yields nothing if `key` does not contain run and name, for example because it is a hash.
@@ -268,7 +268,7 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step in runs with other names that a wrong key confuses.
+    """Yield copies of a step that belong to other runs, whose names a wrong key confuses.
 
     The names become equal in a key that cuts names, removes or replaces characters, or uses only the length of a name.
     """

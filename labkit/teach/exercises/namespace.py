@@ -136,12 +136,12 @@ def can_limit_memory() -> bool:
 
 @contextmanager
 def memory_limit() -> Iterator[None]:
-    """Let the block raise `MemoryError` before this process has `ROOM` more bytes of memory than now.
+    """Make the block raise `MemoryError` before this process needs `ROOM` bytes more memory than it has now.
 
     Without this limit, a function that lists all numbers below a large one fills the machine's memory. No time limit
     can end such a function, because Python handles no signal in the meantime. Works only on Linux and in the main
     thread (see `can_limit_memory`). A process that the block starts inherits the limit and keeps it for life, also
-    after the block; so start no server there.
+    after the block; so do not start a server in the block.
     """
     if not can_limit_memory():
         yield

@@ -40,14 +40,17 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return all exercises of the notebook to which the exercise `name` belongs, as a dict like `_of_notebook`."""
+    """Return the exercises of the notebook to which the exercise `name` belongs.
+
+    The result is a dict from each exercise's name to a pair: its text, and the module that checks the answers.
+    """
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """Return a dict from each exercise of a notebook to a pair: its text, and the module that checks the answers."""
+    """Return a dict from each exercise's name in a notebook to a pair: its text, and the module that checks answers."""
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}

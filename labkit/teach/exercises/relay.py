@@ -160,7 +160,7 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
     """Return the relay's next step, the position of the row in this step (-1: none), and the learner's answer as text.
 
-    The text shows the call with its answer, after the latest events of the run.
+    The text lists the latest events of the run, and then the call of the learner's function with its answer.
     """
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
@@ -240,7 +240,8 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
     """Return an outbox whose orders have similar names, in pairs, to test how an answer compares names.
 
-    The first rows have the ids `NUMBERS_ALIKE`, which are similar as well; the later rows have those in `ids`.
+    The ids of the first rows are those in `NUMBERS_ALIKE`, which are similar as well; the later rows have the ids in
+    `ids`.
     """
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]

@@ -90,7 +90,7 @@ def _is_total(version: Version) -> bool:
 
 
 def _rows_by(version: Version) -> tuple[bool, Any]:
-    """Return by which key a version writes its rows: whether it keeps state, and the keys of the state.
+    """Return the key by which a version writes its rows, as a pair: whether it keeps state, and the keys of the state.
 
     A version without state writes its rows by the number of the order.
     """
@@ -323,7 +323,7 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
     """Return the test cases for one kind of query: changes of its old version, each combined with every sink.
 
     `changes` are those from `places`, and `own` the changes of the query's keys and values. Some cases combine two
-    changes: of two different parts, or a new checkpoint with the first change in `own`.
+    changes, which concern two different parts, or are a new checkpoint and the first change in `own`.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -334,7 +334,8 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
     """Return test cases that combine each change with every sink.
 
-    Each combination occurs twice: the newest batch of the old version is finished or unfinished.
+    Each combination occurs twice: once with a finished newest batch of the old version, and once with an unfinished
+    one.
     """
     return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
 

@@ -26,9 +26,10 @@ LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_0
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    The variant has `size`, the number of orders in a range, and either `orders`, the numbers of the orders in the
-    source, and `damage`, which lists for each call the changes to the table, as `_table` applies them; or `changed`,
-    which lists for each call the rows of the source with those of the table, each a `Change`.
+    The variant has `size`, the number of orders in a range. Its tables are given in one of two ways. With `orders` (the
+    numbers of the orders in the source) and `damage`, each entry of `damage` lists the changes for one call, which
+    `_table` applies to the source. With `changed`, each entry lists the rows for one call as pairs (row of the source,
+    row of the table).
     """
     ask = Asker(answer, "damaged")
     right = "It finds the ranges to repair in {} tables"
@@ -36,7 +37,7 @@ def judge_damaged(answer: Answer, variant: Variant) -> Finding:
 
 
 def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Yield for each call the rows of the table, and those of the source."""
+    """Yield for each call a pair of lists: the rows of the table, and those of the source."""
     changed: Iterable[Sequence[Change]] = dict(variant.parameters).get("changed", ())
     for call in changed:
         yield [new for _, new in reversed(call) if new], [old for old, _ in call if old]
@@ -66,9 +67,9 @@ def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
 
 
 def calls_with(contents: Iterable[tuple[Content, Content]], size: int) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which the content of each order is the first of a pair in the source, and the other in the table.
+    """Return calls in which each order has the first content of a pair in the source, and the second in the table.
 
-    Each order is in a range of its own, and there is an empty range behind it.
+    Each order is in a range of its own, which an empty range follows. `size` is the length of a range.
     """
     numbers = (2 * place * size + place % size for place in count())
     changes = [((number, *old), (number, *new)) for number, (old, new) in zip(numbers, contents, strict=False)]
@@ -80,14 +81,17 @@ IN_A_CALL = 20
 
 
 def ends_changed(first: int) -> tuple[Change, ...]:
-    """Return a call with `MOST_ROWS` orders, from number `first` on; the first and the last of them have changed."""
+    """Return a call with `MOST_ROWS` orders, numbered from `first`; the first and the last order have changed."""
     rows = [_row(first + number) for number in range(MOST_ROWS)]
     ends = (first, first + MOST_ROWS - 1)
     return tuple((row, (row[0], row[1], row[2] + 1) if row[0] in ends else row) for row in rows)
 
 
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which an order has another number in the table, in the same range of `LARGEST_SIZE` numbers."""
+    """Return calls in which each order has a different number in the table than in the source.
+
+    Both numbers are in the same range of `LARGEST_SIZE` numbers. `word` is the item of each order.
+    """
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
     halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])

@@ -78,7 +78,8 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
     """Return the result of an earlier search in which the function gave the same answers; if none, call `judge`.
 
-    `configuration` identifies everything except the answers on which the result depends. Raises the errors of `judge`.
+    The result depends on these answers and on the `configuration`, which identifies everything else. Raises the errors
+    of `judge`.
     """
     tree = _search_tree(configuration)
     if settled := tree.look(ask):

@@ -148,10 +148,10 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls that get equal keys in a key without separators between its parts.
+    """Yield calls that get equal keys if a key joins its parts without separators.
 
-    Others collide if a key is one number, the sum of a part and a multiple of another part. For example, partition 1
-    and offset 11 give the same digits as partition 11 and offset 1.
+    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1. Other calls get equal keys
+    if a key is one number, the sum of one part and a multiple of another part.
     """
     for base, width in product((10, 16), range(1, 12)):
         yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))

@@ -391,9 +391,9 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states in which a reader saw two counts of one word, and between and after them other rows.
+    """Yield simulator states in which a reader saw two counts of a word, and other rows between and after these counts.
 
-    The other rows are of other words; `parts` says how many there are.
+    The other rows are rows of other words; `parts` says how many there are.
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()

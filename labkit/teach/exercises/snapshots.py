@@ -117,7 +117,7 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return a description of a snapshot that lost the transfers `gone` and contains the transfers `came`, never sent.
+    """Return a description of a snapshot that lost the transfers `gone`, and contains `came`, which nobody sent.
 
     `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded in this way.
     """

@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The state of one simulated run: that of the workflow, and that of the receiver of its messages."""
+    """The state of one simulated run, which is the state of the workflow and of the receiver of its messages."""
 
     version: int = 0
     """0 for the workflow's old version, 1 for the new one."""
@@ -252,7 +252,10 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments for the learner's function to which the only right answer is to send a step's message."""
+    """Return arguments for the learner's function to which the only right answer is to send a step's message.
+
+    `keeps` is the number of hours for which the receiver remembers a key.
+    """
     about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 

@@ -40,7 +40,7 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Recover from the checkpoint file: commit the transactions in it, abort all others, and go to its offset.
+        """Recover from the checkpoint file: commit its transactions, abort all others, and go to its offset.
 
         With `trusts="group"` the job goes instead to the offset that its consumer group has committed.
         """

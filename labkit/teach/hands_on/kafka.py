@@ -154,7 +154,7 @@ class Topic:
         return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
-        """Return the records from offset `start` on that a reader at this isolation level gets now."""
+        """Return the records, from offset `start` onwards, that a reader at this isolation level would get now."""
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> ServerAnswer:

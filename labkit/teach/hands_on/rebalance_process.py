@@ -81,8 +81,8 @@ class Ended(msgspec.Struct, frozen=True):
     """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one reached.
 
     A moment is a named point of the program. `problem` says why the run has no result, and what to do: the first
-    consumer failed before the moment of its fault, the second one failed, or one of them took too long. It is `NEVER`
-    if the first consumer ended without reaching that moment, and empty if nothing went wrong.
+    consumer failed before the moment of its fault, the second one failed, or one of them took too long. `problem` is
+    `NEVER` if the first consumer ended without reaching that moment, and empty if nothing went wrong.
     """
 
     first: str
@@ -125,7 +125,7 @@ class Worker:
                 return []
 
     def commit(self) -> None:
-        """Commit the offset after the polled orders for the group, and wait for Kafka's answer.
+        """Commit for the group the offset that follows the last polled order, and wait for Kafka's answer.
 
         Raises `CommitFailedError` if the group has a newer generation, to which this consumer does not belong.
         """

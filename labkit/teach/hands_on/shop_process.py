@@ -95,7 +95,8 @@ def inserted(data: bytes) -> Change | None:
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
     """Return the rows inserted into the outbox, read from the replication slot, each with the LSN of its commit.
 
-    `function` is the SQL function that reads the slot: one only peeks, and another one also confirms the changes.
+    `function` is the SQL function that reads the slot. It decides whether the changes are also confirmed or only peeked
+    at.
     """
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
@@ -113,7 +114,7 @@ def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, 
 
 
 def read(topic: str, start: int = 0) -> list[tuple[Change, int]]:
-    """Return pairs of a change and its offset, for the topic's messages from offset `start` on.
+    """Return pairs of a change and its offset, for the topic's messages from offset `start` onwards.
 
     The messages are read with the isolation level read_committed.
     """

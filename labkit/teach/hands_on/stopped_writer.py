@@ -19,7 +19,7 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read now which rows are missing from a file, and return a function that later appends these rows.
+    """Read which of the rows `ROWS` a file lacks now, and return a function that later appends these rows.
 
     The returned function does not read again, so it may append rows that another writer has appended meanwhile.
     """
@@ -36,7 +36,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read now which rows are missing from a table, and return a function that later inserts these rows.
+    """Read which of the rows `ROWS` a table lacks now, and return a function that later inserts these rows.
 
     The returned function does not read again, so it may insert rows that another writer has inserted meanwhile.
     """
@@ -55,7 +55,7 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Store a new, higher epoch now; return a function that later inserts the missing rows.
+    """Store a new, higher epoch now; return a function that later inserts the rows.
 
     The function inserts only if its epoch is still the highest. It checks the epoch and inserts in one transaction.
     """
@@ -96,7 +96,10 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`."""
+    """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`.
+
+    `store` is a key of `STORES`, and `place` the path or address of the store.
+    """
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # read by the parent process
     sys.stdin.readline()

@@ -76,9 +76,9 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return environment variables for JupyterLab with which it uses labkit's settings before all others.
+    """Return environment variables that make JupyterLab use labkit's settings before all others.
 
-    They are a copy of `variables` (default: those of this process) with additions.
+    The result is a copy of `variables` (default: the variables of this process) with additions.
     """
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():

@@ -34,7 +34,7 @@ def noted(question: str) -> float | None:
 
 @takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Card:
-    """Return a chart of waits against commit intervals that shows only the line that you predicted.
+    """Return a chart of waits against commit intervals, in which only the line that you predicted is drawn.
 
     `question` is the question about the slope of this line, such as `"13-slope"`. Raises `InvalidInput` for an unknown
     question, or one that does not ask for a number.

@@ -134,7 +134,7 @@ class Others(Tabled, dict[str, dict[float, float]]):
 
     @property
     def slowest(self) -> str:
-        """The job's way of writing at which a second program waited longest for the lock, at the longest interval."""
+        """The job's way of writing that made a second program wait longest for the lock, at the longest interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:

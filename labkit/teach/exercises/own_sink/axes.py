@@ -159,8 +159,8 @@ def _names_alike(bench: Bench) -> TrialResult:
 
     The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
     query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query. Then the first query writes further batches until there are `MOST_BATCHES`, if there are no epochs, and
-    repeats its first one.
+    first query. Then, unless the queries have epochs, the first query writes further batches until there are
+    `MOST_BATCHES`. Finally it repeats its batch 0.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [

@@ -29,8 +29,8 @@ LATER = (0, 2, 5)
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     """Yield one run with a single writer, and then runs in which a newer writer replaces the first one.
 
-    Each of the latter runs stops the first writer at another request of its first or its last batch. Only in the final
-    run it is not stopped; there the newer writer writes an empty batch.
+    In each of the later runs, the first writer is stopped after a different number of requests of its first or its last
+    batch. Only in the final run is it not stopped; there the newer writer writes an empty batch.
     """
     with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
@@ -131,7 +131,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Perform the first `place` requests of the sink; return whether a reader then sees all of `rows`."""
+    """Perform the first `place` requests of the batch `old`; return whether a reader then sees all of `rows`."""
     for _ in range(place):
         request = old.next()
         if request is None:

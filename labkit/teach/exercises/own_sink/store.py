@@ -258,7 +258,8 @@ class Process:
     def reply(self, line: str) -> str:
         """Perform the request in a line of JSON and return the reply as JSON.
 
-        The reply is a pair: the result as from `answer`, and whether other readers may now see other rows.
+        The reply is a pair: the result of `answer`, and whether the request may have changed the rows that other
+        readers see.
         """
         request = json.loads(line)
         if request[0] in ("open", "shut"):
@@ -273,7 +274,7 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Limit a resource of this process, such as `resource.RLIMIT_CPU`, to `most`, or to a lower present hard limit.
+    """Limit a resource of this process, such as `resource.RLIMIT_CPU`, to `most`, or to a hard limit that is lower.
 
     With `for_good` the hard limit is lowered as well, so that the limit can never be raised again.
     """

@@ -292,7 +292,7 @@ class Delivery:
     def next(self) -> list[Any] | None:
         """Return the sink's next request, or None if the sink has returned or raised an error.
 
-        In the latter case, `ended` says which. Raises `Unusable` for an invalid request.
+        With None, `ended` tells whether the sink returned or raised. Raises `Unusable` for an invalid request.
         """
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
@@ -441,7 +441,7 @@ class Trial:
         first: int = 0,
         recoveries: Recoveries | None = None,
     ) -> bool:
-        """Pass the batches from number `first` on to the sink; repeat each batch until the sink returns.
+        """Pass the batches to the sink, starting with batch number `first`; repeat each batch until the sink returns.
 
         Returns False if the sink keeps raising an error, so that the job is stuck. `kills` are the kills of this run in
         order. `recoveries` is a cache of earlier runs: if this run's last kill left the same files as a kill of an
@@ -589,7 +589,7 @@ class Past:
 
 
 class Bench(NamedTuple):
-    """What all runs share that test one sink: the server of stores, the sink, and the batches of two queries."""
+    """The data that all runs of one sink share: the server of stores, the sink, and the batches of two queries."""
 
     server: StoreServer
     ask: Asker
