@@ -270,10 +270,10 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Run trial queries of the job `job` to warm up, then wait for queries from the supervisor, and return them.
+    """Run trial queries to warm up for the job `job`, then wait for queries from the supervisor, and return them.
 
-    A standby driver calls this function. It gets its queries when the driver that was running them has been killed.
-    `scratch` is the folder for the files of the trial queries.
+    A standby driver gets its queries when the driver that was running them has been killed; a driver that a notebook
+    keeps warm gets them when a run begins. `scratch` is the folder for the files of the trial queries.
     """
     from labkit.spark.fast.warm import warm_up
 

@@ -145,7 +145,7 @@ class GroupCommits:
         self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
-        """If a batch has finished since the last call, commit its end to the consumer group."""
+        """Commit the end of the last finished batch to the consumer group, unless this object has done so before."""
         finished = self._checkpoint.decided()
         if finished is None or finished == self._committed:
             return

@@ -60,8 +60,9 @@ class _Portion(NamedTuple):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    A level contains the states at one distance from the start. As soon as a level has at least `wide` states, the
-    search uses more than one process. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
+    A level contains the states at one distance from the start. The processes share the first level with at least `wide`
+    states, and later levels that are not much smaller; one process handles all other levels. Raises `InvalidInput`
+    unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")

@@ -34,10 +34,10 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Start a private Kafka broker, and stop it after the block.
+    """Provide a private Kafka broker for a block: the notebook's own one, or else one that is stopped after the block.
 
-    Yields the environment variable that tells a pipeline the broker's address, as a dict. The user's own broker is
-    never used, because the tested pipelines have fixed topic names. Raises `ServiceUnavailable` if no broker can be
+    Yields the environment variable that tells a pipeline the broker's address, as a dict. A broker that the user named
+    is never used, because the tested pipelines have fixed topic names. Raises `ServiceUnavailable` if no broker can be
     started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)

@@ -20,8 +20,8 @@ def executed() -> list[str] | None:
     """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
 
     If a cell was executed several times, only its last source is returned, and each earlier source becomes an empty
-    text. If JupyterLab sends no cell ids, labkit cannot know which executions are of the same cell, so it returns all
-    sources.
+    text. If the front end sends no cell ids, labkit cannot know which executions are of the same cell, so it returns
+    all sources.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

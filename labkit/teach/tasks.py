@@ -110,7 +110,7 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
     """Test the sink that you improve through the course, as in `lab.my_sink(after="02")`, and show its history.
 
     The sink is the first function in `my_sink.py`, which you edit. If you pass a function, labkit first writes it to
-    this file; if the file contained a different sink, it is kept as `my_sink_1.py`. The sink is killed before every
+    this file; if the file contained a different sink, a copy is kept as `my_sink_1.py`. The sink is killed before every
     statement, as by `lab.try_sink`; the card also lists the results after earlier notebooks. `after` is the number of
     the notebook. Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
     """

@@ -107,8 +107,8 @@ class OpenDeduplication(Delivery):
     def properties(self) -> Sequence[Property[State]]:
         """Return the properties to check.
 
-        They say that no output row is lost or duplicated, that an acknowledged record stays durable, and that the run
-        ends.
+        They say that no output row is lost or duplicated, that every record stays durable until it has come out, and
+        that the run ends.
         """
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 

@@ -33,7 +33,7 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
     """Return a sentence on a call that the learner's function answers differently in a new process; empty if none.
 
     `sources` are the notebook's cells, which run in the new process; `place` is the position of the cell that defines
-    the function. The text is also empty in a browser, and if the cells fail in the new process.
+    the function. The text is also empty in a browser, and if the new process fails or takes too long.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]

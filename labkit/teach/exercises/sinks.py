@@ -252,8 +252,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has a batch number `decided`, check instead single recoveries. They must commit all batches up to
-    this number, each written by many `tasks`.
+    If the variant has a batch number `decided`, check instead single recoveries, which must commit the batches up to
+    this number. `tasks` is the number of tasks that write a batch.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)

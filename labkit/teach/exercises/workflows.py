@@ -395,8 +395,8 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
     """Return whether sending this step's message could make the receiver accept it twice.
 
-    That is so if an earlier process may have sent the message, and the receiver no longer knows its key, or never takes
-    keys. `entries` are the journal's entries on this step.
+    That is so if the message may have been sent before, and the receiver no longer knows its key, or never takes keys.
+    `entries` are the journal's entries on this step.
     """
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):

@@ -18,8 +18,8 @@ _REQUESTED = ("trigger", "copy")
 def play(model: Barriers, script: str) -> Replay:
     """Start the simulator, take a script's steps (action names separated by spaces), and continue to the job's end.
 
-    The step `settle` takes all possible actions until nothing is left to read, no state is left to store, and no
-    checkpoint is left to complete or announce. Raises `InvalidAction` for a step that is not enabled.
+    The step `settle` stands for as many actions as it takes until nothing is left to read, no state is left to store,
+    and no checkpoint is left to complete or announce. Raises `InvalidAction` for a step that is not enabled.
     """
     walk = Replay(model)
     for step in script.split():

@@ -179,8 +179,8 @@ def _waiting(state: State) -> str:
 def claims() -> Sequence[Property[State]]:
     """Return the properties to check.
 
-    The properties say that all participants end with the same outcome, that commit and abort are both possible, and
-    that no participant holds a lock for ever.
+    The properties say that no participant commits while another aborts, that a decision and a promise are kept, that
+    commit and abort are both possible, and that no participant holds a lock for ever.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
