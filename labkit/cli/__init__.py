@@ -86,7 +86,7 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Print an error that no other handler treats, and return the exit code for it.
+    """Print an error that no other handler handles, and return the exit code for it.
 
     The code is 69 for a missing package, 64 for an error of the option parser (which has a `format_message`), and 70
     for any other error, which is a bug in labkit. `verb` is the subcommand, for a hint to its --help.

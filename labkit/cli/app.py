@@ -52,7 +52,7 @@ class Moved(TyperCommand):
     """A removed subcommand. Whatever options the user adds, it only says which command to type instead."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Raise `InvalidInput` with the sentence in `MOVED` on this subcommand."""
+        """Raise `InvalidInput` with the sentence about this subcommand in the dict `MOVED`."""
         assert self.name is not None
         raise InvalidInput(MOVED[self.name])
 

@@ -59,7 +59,7 @@ def check(
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    """Return the paths in `paths` that are files, and the notebooks with exercises in those that are folders.
+    """Return the files in `paths` and, for each folder in `paths`, the notebooks with exercises in this folder.
 
     Raises `InvalidInput` for a folder without such a notebook.
     """

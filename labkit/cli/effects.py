@@ -137,7 +137,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 
 def _compare_records(records: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    """Print several recorded runs side by side, and write them into the folder `out` if it is given; return 0."""
+    """Print several recorded runs side by side; if `out` is given, also write them into this folder. Return 0."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
     result = Beside([read_record(each) for each in records])

@@ -74,7 +74,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
     """Print how many submissions of one shard (a part of all submissions) were graded, and what to do next.
 
-    One shard gives no table of the class yet. Returns the exit code.
+    `done` has the counts, `part` names the shard, and `out` is the output folder. Returns the exit code.
     """
     if as_json:
         print(json.dumps({"shard": part} | _counts(done) | {"seed": done.seed, "level": done.level}))
@@ -99,7 +99,10 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students are missing, which questions the instructor has to settle, and in which files to do so."""
+    """Print which students are missing, which questions the instructor has to settle, and in which files to do so.
+
+    `book` has the grades of the class, and `out` is the output folder.
+    """
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 

@@ -170,7 +170,8 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
     """Raise `ServiceUnavailable` if a run needs a server that is missing or unsuitable.
 
-    The check comes first, so that no folder is created in vain.
+    `cells` are the combinations to run, and `base` is the folder for results. The check comes first, so that no folder
+    is created in vain.
     """
     for cell in cells:
         try:
@@ -192,7 +193,11 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one combination of sink, order, store and failpoint with its results, as plain data for --json."""
+    """Return one combination of sink, order, store and failpoint with its results, as plain data for --json.
+
+    `expected` is the predicted result, and `outcome` the result of the run on real Spark (or its error), whose files
+    are in `folder`. With `sim`, the combination is also simulated.
+    """
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,

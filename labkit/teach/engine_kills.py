@@ -70,7 +70,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
-    """Start the pipeline and kill its whole process tree right before the write `wanted`."""
+    """Start the pipeline in the folder `work`, and kill its whole process tree right before the write `wanted`."""
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
     def decide(call: Call) -> Answer:
@@ -93,7 +93,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Run a Python statement in a new process and return what it prints.
+    """Run a Python statement in a new process, in the folder `work`, and return what it prints.
 
     The statement can use two functions of the pipeline's reader module: `read`, which returns the output rows, and
     `reset`, which deletes the output and checkpoints of an earlier run.

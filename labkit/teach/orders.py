@@ -59,7 +59,7 @@ CRASHES = 2
 class Order(OnCard):
     """A design of a sink (order of writes, output, recovery), with its guarantee from a search of all schedules.
 
-    The searched schedules contain crashes. If `fault` is given, it also happens in them, at most once.
+    The searched schedules contain crashes and, if `fault` is given, at most one occurrence of this fault.
     """
 
     def __init__(self, design: Design, fault: Fault = Fault.NONE) -> None:

@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Return `function`, whose argument is a cell's source, with a cache.
+    """Add a cache to `function`, which takes a cell's source as argument.
 
-    Sources longer than `_LONG` are not cached.
+    Results for sources longer than `_LONG` are not cached.
     """
     kept = lru_cache(maxsize=256)(function)
 

@@ -172,7 +172,7 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
-    """Yield messages about a word, each with a table of similar words, with and without a row for the word itself."""
+    """Yield messages about a word, each with a table of similar words, which has or lacks a row for the word itself."""
     for words in groups:
         table = tuple(Row(word, 1) for word in words)
         for place, word in enumerate(words):
@@ -208,8 +208,8 @@ def _longest(word: str) -> Iterator[_Case]:
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
     """Yield test cases (a table and a message), each with the configuration of the simulation from which it comes.
 
-    If the variant names `systems`, these are simulated. If it has `tables`, further cases are combined from the words
-    and counts listed there; the configuration of such a case is empty.
+    If the variant names `systems`, these are simulated. If it has `tables`, `_put_together` builds further cases from
+    it; the configuration of such a case is empty.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):

@@ -63,7 +63,7 @@ class Busy(NamedTuple):
 
 
 class Run(Overlay[Any]):
-    """A simulator that performs the steps in a list that the learner's function returns.
+    """A simulator that performs, one after the other, the steps which the learner's function returns as a list.
 
     A crash can happen between two steps.
     """

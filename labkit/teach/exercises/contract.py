@@ -37,7 +37,7 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 class NotPlain(Exception):
     """A learner's answer contains a value that JSON cannot represent.
 
-    The message lacks its subject, such as `recover([])`, which the caller adds.
+    The message is a sentence without its subject; the caller adds the subject, such as `recover([])`.
     """
 
 
@@ -275,11 +275,11 @@ class Answer(Protocol):
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink until it makes a request that has no reply yet; return this request, or the end.
+        """Run the learner's sink until it makes a request without a reply; return this request, or how the sink ended.
 
-        The result has the form of `steps.step`. `kind` is the kind of store, `exchanges` are the sink's earlier
-        requests with the store's replies, and `arguments` are those that the sink gets after its first argument, the
-        store. Raises `MissingSolution` and `AnswerFailed` as `call` does.
+        The result has the form in which `steps.step` returns it. `kind` is the kind of store, and `exchanges` are the
+        sink's earlier requests with the store's replies. `arguments` are passed to the sink after its first argument,
+        the store. Raises `MissingSolution` and `AnswerFailed` as `call` does.
         """
 
 
@@ -403,7 +403,10 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Return how an exercise is checked: by the function `judge`, with the visible configurations `public`."""
+    """Return how an exercise is checked: by the function `judge`, with the visible configurations `public`.
+
+    `together` is a function that checks several configurations at once.
+    """
     return Judging(judge, public, together)
 
 

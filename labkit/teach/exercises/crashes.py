@@ -77,7 +77,7 @@ def _point(chosen: Chosen, wanted: str) -> str:
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
     """Kill one Spark run at each failpoint in `places`; return the outcomes, each with the text that a reader saw.
 
-    `records` are the numbers of records per batch in these runs.
+    `chosen` are the learner's sink settings, and `records` the numbers of records per batch in these runs.
     """
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {

@@ -17,8 +17,8 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
     A variant with `known`, `large` or `size` tests single messages instead, each with a table of ids that the receiver
-    has already stored. The table is the list `known`; or it contains the id `large`, and the messages have similar ids;
-    or it contains `size` ids that follow the id `first`.
+    has already stored. With `known`, this list is the table. With `large`, the table contains this id, and the messages
+    have similar ids. With `size`, the table contains that many ids, which follow the id `first`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):

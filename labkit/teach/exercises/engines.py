@@ -41,7 +41,7 @@ def stores(rows: str) -> Iterator[Store]:
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return why a sink cannot make its writes in this order with a store; empty if it can.
+    """Return why a sink cannot make its writes in the order `steps` with a store; empty if it can.
 
     The text is the end of a sentence.
     """
@@ -66,7 +66,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a simulated sink that makes its writes in this order.
+    """Return a simulated sink that makes its writes in the order `steps`.
 
     After a restart the sink uses everything that it has written, such as a marker.
     """
@@ -85,9 +85,10 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash by which this order of writes loses or repeats rows; empty if there is none.
+    """Return a sentence about a crash by which a sink that writes in the order `steps` loses or repeats rows.
 
-    With `quiet`, wrong rows that a reader sees only temporarily count as well.
+    The sentence is empty if there is no such crash. With `quiet`, wrong rows that a reader sees only temporarily count
+    as well.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):

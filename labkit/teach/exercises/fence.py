@@ -77,7 +77,11 @@ def _right(request: Request) -> Stored | None:
 
 
 def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
-    """Yield every request that can arrive in a run, each with a shortest sequence of requests before it."""
+    """Yield every request that can arrive in a run, each with a shortest sequence of requests before it.
+
+    The arguments are the offsets of the topic's records, the generations of the owners, and the most records in a
+    request.
+    """
     todo = deque[tuple[int, int, tuple[str, ...]]]([(0, 0, ())])
     seen = {(0, 0)}
     while todo:

@@ -61,7 +61,7 @@ def visible(log: Log) -> list[int]:
 
 
 def logs_alike(pairs: Sequence[tuple[str, str]]) -> Iterator[Log]:
-    """Yield a log for each pair of similar names; the transaction of the first name aborts, the other one commits."""
+    """Yield one log for each pair of similar names: the first name's transaction aborts, the second one's commits."""
     for undone, done in pairs:
         yield (("write", undone), ("write", done), ("abort", undone), ("plain", ""), ("commit", done), ("plain", ""))
 

@@ -55,11 +55,11 @@ class Wrong(Exception):
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
 
-    `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
-    `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
-    number of messages in a row that a broker refuses while it is down. If it has `held`, the positions of rows that the
-    broker has refused, check only the next step. If it has `outboxes`, a list of tables, check two runs with each
-    table: in one run the broker refuses every message, in the other run none.
+    `variant` has `rows` in the order of commits, and optionally `first` (the number of rows that exist at the start),
+    `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
+    `outage` (the number of messages in a row that a broker refuses while it is down). If it has `held`, the positions
+    of rows that the broker has refused, check only the next step. If it has `outboxes`, a list of tables, check two
+    runs with each table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -80,7 +80,8 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
     """Perform every run of up to `until` steps (without a limit for None), and return the number of states.
 
-    Raises `Wrong` for a wrong step.
+    `outbox` are the rows to publish, and `parameters` those of the variant, such as `crashes`. Raises `Wrong` for a
+    wrong step.
     """
     rows = [(int(number), str(order)) for number, order in outbox]
     begin = Run(

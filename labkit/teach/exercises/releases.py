@@ -41,7 +41,10 @@ def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Star
 
 
 def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Iterator[Start]:
-    """Yield each fault that appears if `new` starts from the checkpoint of `old`, the worst first."""
+    """Yield each fault that appears if `new` starts from the checkpoint of `old`, the worst first.
+
+    `sink` is one of `SINKS`. `unfinished` tells whether the newest planned batch of the old version lacks its commit.
+    """
     if refusal := _refusal(old, new):
         yield Start(REFUSED, refusal)
     # Each batch replaces the one row of a total, so the batch that runs again puts all of it into the new table.
@@ -270,9 +273,10 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return everything in a version except its keys and values, such as its filter, and a list of changes to these.
+    """Return the parts of a version other than its keys and values (such as its filter), and changes to these parts.
 
-    `low` is a number that the filter and the names of checkpoint and table contain.
+    The changes are a list. `low` is a number that the filter and the names of checkpoint and table contain. `sources`
+    and `settings` are parts of the version.
     """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
@@ -292,7 +296,7 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
 def many_columns(parts: Version, size: int) -> Variant:
     """Return a variant whose old version is large: `size` key columns, 13 values, 112 sources and 15 settings.
 
-    A checkpoint of Spark remembers 15 settings; each of them is changed alone. `parts` are the other parts of the
+    A checkpoint of Spark remembers 15 settings; each test changes only one of them. `parts` are the other parts of the
     version, as `places` returns them.
     """
     keys = tuple((f"column {number}", "string") for number in range(size))

@@ -48,7 +48,7 @@ def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
 
 
 def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
-    """Yield pairs of different items or amounts of an order that a careless comparison takes for equal.
+    """Yield pairs of contents (item, amount) of an order that differ, but that a careless comparison takes for equal.
 
     The items are built from `word`, and the amounts from `large`, a number of about 18 digits.
     """
@@ -175,7 +175,10 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Yield for each damaged row a pair: the first number of the row's range, and the damage as text."""
+    """Yield for each damaged row a pair: the first number of the row's range, and the damage as text.
+
+    A row is damaged if it does not occur equally often in `table` and `source`. `size` is the length of a range.
+    """
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
     for row in sorted(row for row in {*there, *right} if there[row] != right[row]):

@@ -64,7 +64,7 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run the cells from standard input, repeat the learner's calls that come with them, and print the answers as JSON.
+    """Read cells and calls from standard input, run the cells, repeat the calls, and print the answers as JSON.
 
     The calls are those that the learner's function has already answered in the notebook.
     """

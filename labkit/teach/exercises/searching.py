@@ -171,7 +171,10 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """Return a sentence with the last answers of the learner's function in a run; `trace` lists the run's actions."""
+    """Return a sentence with the last answers of the learner's function in a run of `model`.
+
+    `trace` lists the actions of the run.
+    """
     answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:

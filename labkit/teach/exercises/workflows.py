@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
 
 class Workflow(NamedTuple):
-    """The constant part of a simulated run: the steps of each version of the workflow, and the receiver's promises."""
+    """The constant part of a simulated run: the workflow's steps in each version, and how the receiver treats keys."""
 
     run: str
     versions: Sequence[Sequence[str]]

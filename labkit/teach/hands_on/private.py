@@ -59,7 +59,7 @@ _clients: dict[str, Client] = {}
 def client(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
 ) -> ClientT:
-    """Return a new client of the server that `find` returns; `make` creates the client.
+    """Return a new client of the server that `find` returns for `variable` and `start`; `make` creates the client.
 
     First, the client of an earlier call cleans up. A client of a user's own server also cleans up when this process
     ends.

@@ -160,7 +160,7 @@ def connected(task: Task) -> Connection:
 
 
 class _Process:
-    """A consumer in a forked process. One pipe carries its reports, and on the other it waits until it may continue."""
+    """A consumer in a forked process. It reports through one pipe, and another pipe tells it when it may continue."""
 
     def __init__(self, task: Task, name: str, moment: str) -> None:
         self.name, self.lines = name, list[str]()

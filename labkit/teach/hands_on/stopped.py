@@ -171,7 +171,7 @@ class _Writer:
 def _stopped(store: str, place: str) -> dict[str, str]:
     """Suspend a writer before it writes, let a second one write, and resume the first writer.
 
-    Returns a dict with the last output line of each, with the keys `first` and `second`.
+    Returns the last output line of each writer, as a dict with the keys `first` and `second`.
     """
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))

@@ -22,10 +22,11 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of labkit's sinks; two empty files mark where the second begins and ends.
+    """Write and commit two batches with one of labkit's sinks; mark the second one by two empty files.
 
-    The caller counts the disk operations of the second batch only, because the first one also creates folders. The
-    files are called `BEGIN` and `END`. If the sink supports it, the engine logs its decision before each commit.
+    The files, called `BEGIN` and `END`, are created before and after the second batch. The caller counts the disk
+    operations of this batch only, because the first one also creates folders. If the sink supports it, the engine logs
+    its decision before each commit.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -188,7 +188,10 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Start a process that runs a job for each line on its standard input, and kill the process after the block."""
+    """Start a process that runs a job for each line on its standard input, and kill the process after the block.
+
+    `way` is the jobs' way of writing.
+    """
     # Started by its path, and it does not import labkit, so it starts quickly.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -134,7 +134,10 @@ def sleep_until(moment: float) -> None:
 
 
 def main(way: str) -> None:
-    """Run a job for each line on standard input (`interval database`), and print how many transactions it made."""
+    """Run a job for each line on standard input (`interval database`), and print how many transactions it made.
+
+    `way` is the jobs' way of writing.
+    """
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

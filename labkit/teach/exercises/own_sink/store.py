@@ -120,7 +120,10 @@ class Folder:
     """A folder of text files as the store of a sink; readers see the rows in the files that `manifest.json` lists."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
-        """Use the folder `root`; `read` returns at most `most` characters of a file, or all for -1."""
+        """Use the folder `root`.
+
+        The method `read` returns at most `most` characters of a file, or all if `most` is -1.
+        """
         self.root, self.most, self.may_show = Path(root), most, True
 
     def file(self, name: object) -> str:

@@ -408,7 +408,10 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Pass a batch to the sink and return how the sink's work ended; `kill` says where to kill the process."""
+        """Pass a batch to the sink and return how the sink's work ended; `kill` says where to kill the process.
+
+        `arguments` are those of the sink after its first argument, the store.
+        """
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
