@@ -47,8 +47,8 @@ def check_between(scenario: Scenario) -> None:
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
     """For the fault `expire`, make the server abort transactions that stay open for `EXPIRES_AFTER` seconds.
 
-    For any other fault, do nothing. Call this function before the first driver starts. `location` is where the run's
-    store is.
+    For any other fault, do nothing. Call this function before the first driver starts. `location` is the path of the
+    run's store.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -91,7 +91,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
     """Wait until the server has aborted all open transactions of the run, and return their names.
 
-    `location` is where the run's store is. Raises `JobFailed` after `_PATIENCE` seconds.
+    `location` is the path of the run's store. Raises `JobFailed` after `_PATIENCE` seconds.
     """
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)

@@ -80,8 +80,9 @@ def timed(
 
     The argument `explanation` names the first row that no run without a crash could have shown. The returned
     explanation also says how many seconds after the start of the run this row became visible. The exposure says for how
-    long readers could have read wrong values. `rows` are the visible rows, and `shown` has the times that the store
-    recorded for each. `hidden` are the rows that were still hidden at the end.
+    long readers could have read wrong values. `expected` are the rows that the run should output, `rows` are the
+    visible rows, and `shown` has the times that the store recorded for each. `hidden` are the rows that were still
+    hidden at the end.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -151,9 +152,9 @@ def exposed(
 ) -> Exposure:
     """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
 
-    `rows` are the visible rows, and `shown` has the times of each. `hidden` are the rows that were still hidden when
-    the run ended, at `ended` (seconds since 1970). `ready` maps offsets to times of pre-commits; if it is None, the
-    result does not say how long rows were hidden.
+    `expected` are the rows that the run should output, `rows` are the visible rows, and `shown` has the times of each.
+    `hidden` are the rows that were still hidden when the run ended, at `ended` (seconds since 1970). `ready` maps
+    offsets to times of pre-commits; if it is None, the result does not say how long rows were hidden.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None

@@ -122,7 +122,7 @@ def explore(
 
 
 def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
-    """Return every state that the simulator can reach, at most `max_states`, in breadth-first order."""
+    """Return the states that the simulator can reach, in breadth-first order, but at most `max_states` of them."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
 

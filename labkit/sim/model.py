@@ -106,7 +106,7 @@ class Action(NamedTuple):
 
 
 class Mood(StrEnum):
-    """In which states of a simulator a property must hold: in all, in at least one, or in all terminal ones."""
+    """In which of a simulator's states a property must hold: in all, in at least one, or in all terminal states."""
 
     ALWAYS = "always"
     """The property must hold in every state."""
@@ -140,7 +140,7 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property that is violated in each state for which `broken` returns a text, which is the reason.
+    """Return a property that is violated in each state for which `broken` returns a text, the reason for the violation.
 
     For any other state, `broken` returns an empty text. `sentence` tells users what the property means. `mood` and
     `where` say in which states the property must hold.

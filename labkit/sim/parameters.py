@@ -38,7 +38,7 @@ class Parameter:
 
 
 def Whole(meaning: str, default: int, least: int, most: int) -> Parameter:  # noqa: N802  # read as a type in tables
-    """Return a parameter for a whole number from `least` to `most`."""
+    """Return a parameter, with this `meaning` and `default`, for a whole number from `least` to `most`."""
     return Parameter(meaning, default, Number(least, most))
 
 

@@ -29,7 +29,7 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the parameters and steps that the exercise demands.
+        """Return whether these parameter values and steps of a run fulfil the demands of the exercise.
 
         The properties that the exercise names in `violated` and `holds` are not checked here.
         """

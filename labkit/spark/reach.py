@@ -205,7 +205,7 @@ In a log, readers see records in order, so they see the committed half of a batc
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
     """Return the object that makes a task of this batch wait until it may write.
 
-    The tasks of a batch write one after the other if the planned crash is in this batch, and at a failpoint in
+    The tasks of a batch write one after the other if the planned crash is in this batch and at a failpoint in
     `IN_ORDER`. Otherwise no task waits.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:

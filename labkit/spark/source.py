@@ -83,7 +83,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the offset at which the next batch ends; `start` is where it begins.
+        """Return the offset at which the next batch ends; `start` is the offset at which the batch begins.
 
         Spark calls this method after it has written `commits/N` of the previous batch, so a crash that is planned right
         after that write happens here.

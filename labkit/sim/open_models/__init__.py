@@ -1,8 +1,8 @@
-"""Open models: simulators in which a learner's function decides some actions; all its possible answers are enabled.
+"""Open models: simulators in which a learner's function decides some actions.
 
-`labkit.teach.exercises` calls the function and takes only the actions that it returns. The result is a run of the open
-model, so a counterexample can be replayed without the learner's code. An open model does not contain the answer to its
-exercise.
+Every answer that the function could give is enabled. `labkit.teach.exercises` calls the function and takes only the
+actions that it returns. The result is a run of the open model, so a counterexample can be replayed without the
+learner's code. An open model does not contain the answer to its exercise.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The tables of designs: one of orders under crashes, and one of those that are exactly-once under other faults.
 
-The first has a block for each kind of output, a row for each order of output and decision, and columns for additional
-writes.
+The first table has a block for each kind of output, a row for each order of output and decision, and columns for
+additional writes.
 
 In each design the engine plans first and records its decision. Recovery starts from that record and reads everything
 else that is written. State is left out, because versioned state changes nothing that a reader sees.

@@ -5,7 +5,8 @@ two cores).
 
 A JVM writes its archive only when it ends by itself, whereas the lab kills its drivers; so a special driver makes it,
 under a supervisor like the others. The archive gets its final name by one rename when it is complete. The process that
-makes it holds a lock, so that no other repeats the work, and deletes the unfinished file of a killed one.
+makes it holds a lock, so that no other process repeats the work. It first deletes the unfinished file of a process that
+was killed.
 """
 
 import fcntl

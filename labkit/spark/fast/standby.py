@@ -4,8 +4,8 @@ Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash 
 cores).
 
 The standby starts before the crash, under its own supervisor. It receives its queries only with the proof that the old
-driver was killed and that its session is empty, and only then opens the checkpoint and recovers: earlier it could
-commit or abort transactions that a living driver still writes. The checkpoint's lock
+driver was killed and that its session is empty, and only then opens the checkpoint and recovers. If it recovered
+earlier, it could commit or abort transactions that a living driver still writes. The checkpoint's lock
 (`labkit.spark.checkpoint.DriverLock`) also prevents that.
 """
 
@@ -55,7 +55,7 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the standby driver run the queries in `order`, which no driver has run before; return its events."""
+        """Let the standby driver run the queries in `order`, which no driver has run before, and return its events."""
         self.driver.order(order)
         return self.events
 

@@ -1,6 +1,6 @@
 """The properties (claims) to check of checkpoints, of barriers in channels and of a job's end; the cost of checkpoints.
 
-`labkit.core.judge` alone counts lost and duplicate rows. Each claim caches its result for a checkpoint or a task,
+Only `labkit.core.judge` counts lost and duplicate rows. Each claim caches its result for a checkpoint or a task,
 because a search meets most of them in very many states. A complete checkpoint must be a consistent cut; otherwise
 `Cuts` names the record that breaks it, channel by channel. `cost` computes the cost of checkpoints from the states of a
 run: aligned checkpoints make records wait, unaligned ones store them, and a task that does not copy its state in the

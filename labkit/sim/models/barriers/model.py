@@ -1,10 +1,10 @@
 """A simulator of asynchronous barrier snapshots: sources with offsets, counting tasks, a sink, and a coordinator.
 
-Sources put barriers into their channels. A task that has received one by each channel copies its state and passes the
-barrier on. When every task has acknowledged its copy, the coordinator stores the checkpoint, and only then announces
-it. A crash stops the whole job. A restart loads the latest complete checkpoint, commits the transactions that it
-covers, aborts the others, and reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots, 2015;
-Flink's CheckpointCoordinator).
+Sources put barriers into their channels. A task that has received a barrier from each of its channels copies its state
+and passes the barrier on. When every task has acknowledged its copy, the coordinator stores the checkpoint, and only
+then announces it. A crash stops the whole job. A restart loads the latest complete checkpoint, commits the transactions
+that it covers, aborts the others, and reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots,
+2015; Flink's CheckpointCoordinator).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +140,7 @@ class Tasks(RuleModel[State]):
         return self._report(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
-        """Return the state after a source has sent a mark for the end of its input.
+        """Return the state after source number `which` has sent a mark for the end of its input.
 
         Tasks treat the mark as if every later barrier had also arrived.
         """

@@ -1,8 +1,8 @@
 """The effect of one step of a task, which takes a record, a barrier or the end of input from a channel; and the changes
 of the coordinator's checkpoints.
 
-Every function depends on one task, or on the coordinator, alone, so that a search can cache its results: a task has few
-states, the job very many.
+Every function depends only on the state of one task, or only on that of the coordinator. So a search can cache the
+function's results, because one task has few states, whereas the whole job has very many.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +68,7 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
     """Return whether a task must not read a channel, because it waits for a barrier.
 
-    The checkpoint's barrier has arrived in this channel, but not yet in all other channels of the task.
+    The task waits if the barrier of its next checkpoint has arrived in this channel, but not yet in all its channels.
     """
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
@@ -133,7 +133,8 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
     """Return the new checkpoint `number`, which still lacks the states of all running tasks.
 
-    The checkpoint already has the last state of each task that has ended.
+    `sources` and `operators` are the states of all tasks. The checkpoint already has the last state of each task that
+    has ended.
     """
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):

@@ -1,7 +1,7 @@
 """The changelog simulator: which actions are enabled in a state, and what each of them changes.
 
-A query processes records and sends messages about its changing result. They travel in order, unless one is lost,
-repeated or overtaken, into a log that keeps them. The consumer reads that log and keeps a table.
+A query processes records and sends messages about its changing result. The messages travel in order into a log that
+keeps them; but a message may be lost, repeated or overtaken. The consumer reads that log and keeps a table.
 """
 
 from collections.abc import Mapping, Sequence

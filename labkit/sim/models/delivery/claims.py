@@ -1,6 +1,6 @@
 """The properties (claims) to check in the simulator `delivery`, its texts, and counts of executions and waiting steps.
 
-`labkit.core.judge` alone counts lost and duplicate records, as for real runs: `Judge` turns a state into a History.
+Only `labkit.core.judge` counts lost and duplicate records, as for real runs: `Judge` turns a state into a History.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,11 +4,11 @@ A sender cannot know whether its record has arrived, so it repeats the record un
 must recognise duplicates by their id. Parameters choose whether senders retry, how receivers deduplicate, and when a
 process acknowledges.
 
-A production is the output record that a process makes of an input record; strong and weak ones are those of MillWheel
-(Akidau et al., 2013). A strong production is written durably, with the input's id in the same step, before the process
-sends anything on. A weak one is sent on without that write, and the process waits until all downstream processes are
-done. A connection deduplicates here while it lives, as TCP does, and ends when the process at either end crashes. Hop h
-is the network from process h to process h + 1.
+A production is the output record that a process makes of an input record; there are strong and weak productions, as in
+MillWheel (Akidau et al., 2013). A strong production is written durably, with the input's id in the same step, before
+the process sends anything on. A weak production is sent on without that write, and the process waits until all
+downstream processes are done. A connection deduplicates here while it lives, as TCP does, and ends when the process at
+either end crashes. Hop h is the network from process h to process h + 1.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The properties (claims) to check in the simulator `kafka_log`, its texts, and the judge of what a reader received.
 
-`labkit.core.judge` alone counts lost, duplicate and early rows: `Judge` turns the records of a reader into a History.
+Only `labkit.core.judge` counts lost, duplicate and early rows: `Judge` turns the records of a reader into a History.
 The claims are about the first reader. It reads at read_committed, unless the only reader is at read_uncommitted.
 """
 

@@ -5,8 +5,8 @@ partition after the other, and the coordinator answers EndTxn before it writes t
 TransactionCoordinator). Version 1 keeps one epoch for all transactions of a producer; version 2 raises it at
 the end of each transaction (KIP-890).
 
-A reader at read_uncommitted (the default of Java clients) gets every record up to the end. One at read_committed gets
-no record from the last stable offset on, and none of an aborted transaction.
+A reader at read_uncommitted (the default of Java clients) gets every record up to the end. A reader at read_committed
+gets only the records before the last stable offset, and no records of aborted transactions.
 """
 
 from typing import NamedTuple
@@ -57,7 +57,7 @@ class Rules(NamedTuple):
 
 
 def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
-    """Return the coordinator's log entry for a transactional id; None if no producer has initialised the id."""
+    """Return the coordinator's log entry for transactional id number `name`; None if the id was never initialised."""
     entry = coordinator.log[name] if name < len(coordinator.log) else UNUSED
     return None if entry == UNUSED else entry
 
@@ -70,7 +70,7 @@ def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
-    """Return whether the coordinator has decided a transaction of this id but not yet written all its markers."""
+    """Return whether the coordinator has decided a transaction of id number `name`, but not written all its markers."""
     entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 
@@ -90,7 +90,7 @@ def initialise(coordinator: Coordinator, name: int) -> Coordinator:
 
 
 def expire(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator's state after it has aborted the transaction of an id because of a timeout.
+    """Return the coordinator after it has aborted the transaction of id number `name` because of a timeout.
 
     The abort raises the epoch, which fences the producer.
     """
@@ -105,7 +105,8 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
     """Return the coordinator after AddPartitionsToTxn, or None if the producer is fenced.
 
-    The first partition opens the transaction and starts its timeout.
+    `handle` is the producer's transactional id and epoch. The first partition opens the transaction and starts its
+    timeout.
     """
     stage, epoch, partitions, age = coordinator.log[handle.name]
     if handle.epoch != epoch and rules.fences:

@@ -323,8 +323,8 @@ class KafkaLog(Broker):
     def _written(self, state: State, job: Job) -> State | None:
         """Return the state after the job has written its next record; None if Kafka refuses the write.
 
-        A partition accepts a record if the record's transaction is open there. Otherwise the coordinator must first add
-        the partition to the transaction.
+        A partition accepts a record if the record's transaction is open in this partition. Otherwise the coordinator
+        must first add the partition to the transaction.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None

@@ -1,9 +1,9 @@
 """The parameters and states of the simulator `kafka_log`: partitions, transaction coordinator, job, readers, requests.
 
 The last stable offset is the position of the first record of an open transaction (Kafka, `isolation.level`); a reader
-at read_committed receives nothing from there on, not even committed records. The model has no producer ids, since each
-transactional id has exactly one, no consumer groups, and no replicas. The functions at the end build a state from all
-its fields at once, which is fast (`labkit.sim.model.from_fields`).
+at read_committed receives nothing from this position onwards, not even committed records. The model has no producer
+ids, since each transactional id has exactly one, no consumer groups, and no replicas. The functions at the end build a
+state from all its fields at once, which is fast (`labkit.sim.model.from_fields`).
 """
 
 from functools import lru_cache

@@ -1,6 +1,6 @@
 """The properties (claims) to check in the simulator `orders`, the judge of its visible rows, and its texts.
 
-`labkit.core.judge` alone counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
+Only `labkit.core.judge` counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """The properties (claims) to check in the simulator `pipeline`, its texts, and the judge of the rows that readers saw.
 
-`labkit.core.judge` alone counts lost, duplicate and early effects, as for real runs: `Judge` turns a state into a
+Only `labkit.core.judge` counts lost, duplicate and early effects, as for real runs: `Judge` turns a state into a
 History.
 """
 

@@ -54,7 +54,8 @@ class Writer(NamedTuple):
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
     """Return the steps in which a driver processes a batch, from its first row to `commits/N`.
 
-    Each step lists the failpoints (crash points) that the driver reaches after it.
+    `parts` are the batch's partitions, and `writer` is the driver. Each step lists the failpoints (crash points) that
+    the driver reaches after it.
     """
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]

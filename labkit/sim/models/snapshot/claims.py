@@ -1,8 +1,9 @@
 """The properties (claims) to check in the simulator `snapshot`, its texts, and facts about a run's pauses and copies.
 
-The state in a snapshot is reachable if it is a consistent cut with its channels: every transfer received in it was
-sent in it, and its channels hold exactly the transfers sent but not received in it. Chandy and Lamport prove that such
-a state can be reached from the state at which the snapshot began; the tests also search for it.
+The bank can reach the state in a snapshot if the snapshot, with its channels, is a consistent cut: every transfer
+received in the snapshot was also sent in it, and its channels hold exactly the transfers that were sent but not
+received. Chandy and Lamport prove that such a state can be reached from the state at which the snapshot began; the
+tests also search for it.
 """
 
 from collections.abc import Callable, Sequence
