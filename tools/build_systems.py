@@ -68,7 +68,7 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         promised = f"\u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
     program = f"[the program](../../data/pipelines/engines/{pipeline.program.name})"
     result = outcome(record, power_cut="--power-cut" in pipeline.options)
-    lines = [f"### {pipeline.name}", "", f"**{pipeline.system}: {pipeline.does}.** {result}", ""]
+    lines = [f"### {pipeline.name}", "", f"**{pipeline.system}**. Configuration: {pipeline.does}.", "", result, ""]
     if record.weakest:
         lines.append(f"- **{'Crash of the worst run' if record.runs > 2 else 'Crash'}:** {place(record)}.")
     if state := disk(record):
@@ -159,10 +159,8 @@ def disk(record: Verdict) -> str:
 
 def outcome(record: Verdict, *, power_cut: bool = False) -> str:
     """Return the verdict and the harm of the worst run, and then how many runs and crash points were tried."""
-    verdict = f"The verdict is {spoken(record)}: {harm(record)}"
-    made = ". We made" if record.because else ", but we made only"
-    unknown = f"; {record.unknown} of these runs gave no result" if record.unknown else ""
-    return f"{verdict}{made} {tried(record, power_cut=power_cut)}{unknown}."
+    unknown = f" {numeral(record.unknown).capitalize()} of these runs gave no result." if record.unknown else ""
+    return f"Verdict: {spoken(record)}. {harm(record)}. {tried(record, power_cut=power_cut)}{unknown}"
 
 
 def spoken(record: Verdict) -> str:
@@ -174,17 +172,14 @@ def spoken(record: Verdict) -> str:
 
 
 def tried(record: Verdict, *, power_cut: bool) -> str:
-    """Return how many runs a test made, with how many crashes and at how many of the possible crash points."""
-    crashes = record.runs - 1
+    """Return two sentences: which runs a test made, and at how many of the possible system calls it crashed."""
+    crashes, found = record.runs - 1, record.found
     kind = "a kill or a power cut" if power_cut else "a kill" if crashes == record.tried else "kills"
-    points = f"{numeral(record.tried)} of {record.found} possible crash points"
-    if record.tried == record.found:
-        where = f"at all {record.found} possible crash points"
-    elif crashes > record.tried == 1:
-        where = f"all at the same {points}"
-    else:
-        where = f"at {points}"
-    return f"{numeral(record.runs)} runs: one without a crash, and {numeral(crashes)} with {kind}, {where}"
+    same = " at the same place" if crashes > record.tried == 1 else ""
+    runs = f"The test made {numeral(record.runs)} runs: one without a crash, and {numeral(crashes)} with {kind}{same}."
+    number = f"only one of the {found}" if record.tried == 1 else f"{numeral(record.tried)} of the {found}"
+    number = f"all {found}" if record.tried == found else number
+    return f"{runs} It tried {number} system calls before which it could crash the pipeline."
 
 
 def numeral(number: int) -> str:
@@ -194,15 +189,17 @@ def numeral(number: int) -> str:
 
 
 def harm(record: Verdict) -> str:
-    """Return what the worst crash did, as `after a kill, 3 of 9 rows got lost, for example {"id": 6}`."""
+    """Return what the worst crash did, as `After a kill, 3 of the 9 rows were lost, for example {"id": 6}`."""
     if not record.because:
-        return "no crash did harm"
+        return "No crash did harm"
     _, _, rows = record.because.partition(", because ")
     _, _, stuck = record.because.partition(": after the crash ")
-    because = (rows or stuck).replace("row(s)", "rows").replace("came out", "appeared")
-    text = html.escape(because.replace(", as {", ", for example {"), quote=False)
-    worst = "in the worst run, " if record.runs > 2 else ""  # the first of two runs is the one without a crash
-    return f"{worst}after a {'power cut' if lost_power(record) else 'kill'}, {text}"
+    because = re.sub(r"^(\d+) of (\d+) row\(s\)", r"\1 of the \2 rows", rows or stuck)
+    because = because.replace("came out twice or more", "appeared more than once")
+    text = html.escape(because.replace("got lost", "were lost").replace(", as {", ", for example {"), quote=False)
+    after = f"after a {'power cut' if lost_power(record) else 'kill'}, {text}"
+    # The first of two runs is the one without a crash.
+    return f"In the worst run, {after}" if record.runs > 2 else f"{after[0].upper()}{after[1:]}"
 
 
 def place(record: Verdict) -> str:
