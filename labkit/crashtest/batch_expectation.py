@@ -12,7 +12,10 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The rows that a sink's store must contain after a run, and whether the reader returns rows, last rows or sums."""
+    """The rows that a sink's store must contain after a run, and the form in which the reader returns them.
+
+    The form is every row, the last row of each key, or sums.
+    """
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -44,7 +47,10 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a value from the user's reader as id, key and amount; a value that is no row (half a line) gets no id."""
+    """Return a value from the user's reader as id, key and amount.
+
+    If the value is no row (for example half a line), its id and amount are None.
+    """
     try:
         return plain(value)
     except (TypeError, ValueError):

@@ -24,9 +24,9 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a package that a bisection may test, oldest first, and the pre-releases and yanked versions.
+    """The versions of a package that a bisection may test, oldest first, and the versions that it leaves out.
 
-    The bisection leaves pre-releases and yanked versions out.
+    A bisection leaves out pre-releases and yanked (withdrawn) versions.
     """
 
     versions: tuple[str, ...]
@@ -60,9 +60,9 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the first and the last version of a range, a text `FIRST..LAST`; None for a version that is missing there.
+    """Return the first and the last version in the text `wanted`, a range `FIRST..LAST`.
 
-    Raises `InvalidInput` for any other text.
+    A version that is missing in the text gives None. Raises `InvalidInput` for a text of another form.
     """
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
@@ -183,9 +183,9 @@ class Change(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """The other packages whose versions differ between the two environments, as a list of `name 1.0 -> 2.0`.
+        """The other packages whose versions also differ between the two tests, as texts such as `name 1.0 -> 2.0`.
 
-        The two environments are those in which the package's earlier and later version were tested.
+        The two tests are those of the package's earlier and later version.
         """
         one, other = (_installed(each) for each in (self.before, self.after))
         names = sorted({*one, *other} - {canonicalize_name(self.package)})

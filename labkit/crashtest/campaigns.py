@@ -25,7 +25,7 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test that the settings `wanted` describe, of a sink or of a pipeline, in a `with` block.
+    """Provide the crash test of a sink or pipeline in a `with` block, given the settings `wanted` of the test.
 
     The logs of the runs go to `folder`, and `tell` is called with each progress message. Set `only_lists` if only the
     crash points are to be listed: then labkit prepares nothing for further runs.

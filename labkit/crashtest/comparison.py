@@ -84,7 +84,7 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """A dict from id to run, of the runs that refute exactly-once.
+        """The runs that refute exactly-once, as a dict from id to run.
 
         In such a run, rows were wrong at the end, or the job never recovered.
         """
@@ -213,9 +213,10 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether runs with a kind of fault go wrong only in the later report, or leave a weaker guarantee there.
+    """Return whether a kind of fault does more harm in the later report than in the earlier one.
 
-    `before` and `after` are the claims of the two reports about this kind of fault.
+    It does if runs with this fault go wrong only in the later report, or if they leave a weaker guarantee there.
+    `before` and `after` are the claims about the fault in the earlier and in the later report.
     """
     if not after.weakest:
         return False

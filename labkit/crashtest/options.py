@@ -143,7 +143,7 @@ class SharedOptions(Options):
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:
-        """Return the command line that repeats the test; with `only`, repeat no run except the one with this id."""
+        """Return the command line that repeats the test, or, if `only` is given, just the run with this id."""
         return super().command() if not only else replace(self, only=(only,), since="", quick=False).command()
 
 

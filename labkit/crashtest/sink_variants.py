@@ -88,7 +88,10 @@ class SinkVariants(Further):
         return ["large"] if self.rows.generated and not self.by_lines else []
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
-        """Run two queries, each with its own rows and checkpoint, in turn, or at the same time if `together` is set."""
+        """Run two queries, each with its own rows and checkpoint.
+
+        With `together`, the queries run at the same time, otherwise one after the other.
+        """
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
@@ -108,8 +111,8 @@ class SinkVariants(Further):
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
         """Crash after the sink wrote a batch and before Spark's commit, and let Spark repeat the batch with other rows.
 
-        The repeated batch also contains half of the next batch's rows. If there is no next batch, it contains only half
-        of its rows, and the batch before it contains the other half.
+        The repeated batch also contains half of the next batch's rows. If there is no next batch, half of the rows of
+        the repeated batch move to the batch before it.
         """
         batch = min(1, len(self.rows.batches) - 1)
         try:

@@ -30,9 +30,9 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return these options with Maven packages replaced by jars, those of the packages and of their dependencies.
+        """Return these options with the Maven packages replaced by jars.
 
-        Raises `InvalidInput` if a package is missing.
+        The jars are those of the packages and of all their dependencies. Raises `InvalidInput` if a package is missing.
         """
         if not self.packages:
             return self
@@ -52,10 +52,10 @@ class SparkOptions:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """Return the jars of the user's Maven packages and of all their dependencies, which Spark's SparkSubmit determines.
+    """Return the jars of the user's Maven packages and of all their dependencies.
 
-    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if a package is unavailable, or if this
-    takes too long.
+    Spark's SparkSubmit determines the dependencies. Packages in Ivy's cache or in ~/.m2 need no network. Raises
+    `InvalidInput` if a package is unavailable, or if SparkSubmit takes too long.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:

@@ -90,7 +90,7 @@ class Result:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The strongest guarantee, such as exactly-once, with which the rows of this run, considered alone, agree."""
+        """The strongest guarantee, such as exactly-once, that is consistent with this run's rows, considered alone."""
         return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
 
     @property

@@ -29,11 +29,11 @@ class ChangedLines:
 
 
 def changed_since(revision: str, folder: Path) -> ChangedLines:
-    """Return the lines that differ from a revision, committed or not, in the git repository that contains `folder`.
+    """Return the lines that differ from a git revision, in the repository that contains `folder`.
 
-    Where lines were only removed, the lines before and after the gap count as changed. In an untracked file, all lines
-    count as changed. Raises `InvalidInput` if the folder is in no repository, or if the repository has no such
-    revision.
+    Changes count whether or not they are committed. Where lines were only removed, the lines before and after the gap
+    count as changed. In an untracked file, all lines count as changed. Raises `InvalidInput` if the folder is in no
+    repository, or if the repository has no such revision.
     """
     top = Path(_git(revision, folder, "rev-parse", "--show-toplevel").strip())
     base = _git(revision, folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

@@ -139,9 +139,10 @@ def _pyspark() -> Finding:
 
 
 def _memory(name: str, drivers: int, remedy: str) -> Finding:
-    """Report whether the free memory suffices for `drivers` Spark drivers; labkit requires memory for only one.
+    """Report whether the free memory suffices for `drivers` Spark drivers.
 
-    `name` is the name of the result, and `remedy` says what the user can do.
+    labkit requires memory for only one driver. `name` is the name of the result, and `remedy` says what the user can
+    do.
     """
     import psutil
 

@@ -30,7 +30,7 @@ _serial = itertools.count()
 
 
 def temporary(path: Path) -> Path:
-    """Return a name for a temporary file next to `path` that no other process uses: `.NAME.PID-SERIAL.tmp`."""
+    """Return a name for a temporary file next to `path`: `.NAME.PID-SERIAL.tmp`, which no other process uses."""
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
@@ -86,10 +86,10 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive lock (flock) on a folder during a `with` block, against other processes and threads.
+    """Hold an exclusive lock (flock) on a folder during a `with` block.
 
-    If the process dies, the kernel releases the lock. Raises `BlockingIOError` if another holds the lock and `wait` is
-    false.
+    The lock excludes other processes and other threads. If the process dies, the kernel releases the lock. Raises
+    `BlockingIOError` if somebody else holds the lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

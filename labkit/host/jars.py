@@ -59,9 +59,10 @@ class JarSet:
         return required_cache_folder(f"The jars of {self.what}") / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the verified jars (default: in the cache); download them if the folder is missing.
+        """Return the folder with the verified jars; download the jars if the folder is missing.
 
-        Raises `ServiceUnavailable` if the download fails, or if a jar is missing or does not have its SHA-256 sum.
+        By default, `folder` is in the user's cache. Raises `ServiceUnavailable` if the download fails, or if a jar is
+        missing or does not have its SHA-256 sum.
         """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():

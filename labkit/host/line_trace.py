@@ -76,10 +76,10 @@ class Connection:
     def trace(self, counts: Callable[[str], bool]) -> None:
         """Make the program wait for the watcher's permission before each line of its functions, and before its exit.
 
-        Only functions in files that `counts` accepts are traced. Only their calls from now on count, in this thread and
-        in threads that start later. The return from the outermost traced function also needs permission, because the
-        function's last line has been executed only then. Code at the top level of a module or class is not traced; a
-        comprehension counts as part of its line.
+        Only functions in files that `counts` accepts are traced. Tracing begins with the next call of such a function,
+        in this thread and in threads that start later. The return from the outermost traced function also needs
+        permission, because the function's last line has been executed only then. Code at the top level of a module or
+        class is not traced; a comprehension counts as part of its line.
         """
         known = functools.cache(counts)
 

@@ -37,7 +37,7 @@ def watch_lines(
     contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
+    """Run a Python program, and call `decide` before each traced line (kind LINE) and before the program exits (EXIT).
 
     The program must call `Connection.trace` of `labkit.host.line_trace`; it waits until `decide` returns. If `decide`
     answers KILL, every process in the program's Unix session is killed. After any other answer, even a fault, the

@@ -190,7 +190,11 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs to make after the run without a crash: one for each chosen crash point, and some others."""
+        """Return the runs to make after the run without a crash.
+
+        There is one run for each chosen crash point. Without `--since`, runs of other kinds follow, such as one that
+        gets new input.
+        """
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = self.points[EXIT].number
         jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
@@ -230,7 +234,7 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first one, and the runs with a crash loop.
 
-        Call this method after the runs with one crash, because these show what restarts do. A second crash is
+        Call this method after the runs with one crash, because those runs show what restarts do. A second crash is
         *directed* if something that a restart did is the reason for it, for example a system call that the first start
         did not make. The other second crashes are random. With `every`, the result has all directed second crashes,
         otherwise a limited number. With `--since` it has only crashes at changed lines.
@@ -292,9 +296,10 @@ class Campaign:
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash once, restart from each state of the files that a power cut may leave there, and store the results.
+        """Cut the power at one crash point: restart from each possible state of the files, and store the results.
 
-        `job` names the point of the crash.
+        The pipeline crashes once, at the point that `job` names. Then it is restarted from each state of the files that
+        a power cut at this point may leave.
         """
         if self.ledger.is_over():
             self.ledger.planned += 1
@@ -317,7 +322,7 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs, and perhaps a job that starts no process.
 
-        This job is there if the pipeline keeps state outside of the watched folders. Its result says why the state
+        This job is yielded if the pipeline keeps state outside of the watched folders. Its result says why such state
         makes the guarantee unknown.
         """
         if not self.settings.is_selection:
@@ -537,7 +542,10 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the planned runs, or the runs of `--only`, in groups; runs of one group do not depend on each other."""
+        """Yield groups of runs: the planned runs, or, with `--only`, the runs that the option needs.
+
+        Runs of one group do not depend on each other.
+        """
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
@@ -578,8 +586,9 @@ class Campaign:
         """Return the runs that `--only NAME` needs, in the order in which they must happen.
 
         For example, the run with the second crash needs the run with only the first crash. `jobs` are the planned runs,
-        by default those of the method `jobs`. Raises `InvalidInput` at once if no run has the id `name`, or, if only
-        the second crash in `name` is unknown, during the iteration.
+        by default those of the method `jobs`. Raises `InvalidInput` if no run has the id `name`. If only a later part
+        of `name`, such as the second crash, is unknown, the error comes later, while the caller iterates over the
+        result.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
@@ -614,9 +623,9 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point, and then the run with the id `name` if that is another run.
+        """Yield the run with one crash at this point; if `name` is the id of another run, then also yield that run.
 
-        The second run is one with more crashes, the first of which is at this point.
+        The other run has several crashes, the first of them at this point.
         """
         first, then, second = name.partition(THEN)
         yield single_job(point)
@@ -646,8 +655,8 @@ class Campaign:
     def listing(self) -> list[dict[str, str]]:
         """Return the crash points and the other runs that are known in advance, as dicts with `id` and `line`.
 
-        For a crash point, `line` is the line of Python there (empty if unknown). For another run, it is the run's
-        title, or, for the runs of `last_jobs`, the text "and crashes in it".
+        For a crash point, `line` is the line of Python there (empty if unknown). For another run, `line` is the run's
+        title. For the runs of `last_jobs` it is the text "and crashes in it".
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]

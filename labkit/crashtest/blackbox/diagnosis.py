@@ -179,11 +179,11 @@ def diagnose(
     decides: Callable[[str], bool] = lambda _: False,
     files: Mapping[str, str] | None = None,
 ) -> Diagnosis | None:
-    """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
+    """Return an explanation of the worst run of a crash test, with a repair; None if no run went wrong.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` says whether the engine uses the
-    system call of this name to record that a batch is finished. `files` maps the names of system calls to the files
-    that they change; it is needed because several files may share a masked path such as `out/<n>`.
+    `points` maps the id of each run with one crash to its crash point. `decides` takes the name of a system call, and
+    returns whether the engine uses the call to record that a batch is finished. `files` maps the names of system calls
+    to the files that they change; it is needed because several files may share a masked path such as `out/<n>`.
     """
     weakest = summary.weakest
     if weakest is None:

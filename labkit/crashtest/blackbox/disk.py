@@ -84,7 +84,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: the name now refers to another file, or (None) to nothing."""
+    """A change of one name in a folder: the name now refers to `node`, or, if `node` is None, to nothing."""
 
     folder: Folder
     name: str
@@ -246,7 +246,10 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file of the model that has a name in some folder, a name that programs see or one on the disk."""
+        """Yield every file of the model that has a name in some folder.
+
+        Names that programs see count, and also names that are only on the disk.
+        """
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:
@@ -374,7 +377,7 @@ def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries of a folder are of one kind and have the same bytes or the same link target."""
+    """Return whether two entries of a folder are of the same kind and have the same bytes or the same link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):

@@ -68,7 +68,7 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return after how many seconds without a durable effect a command that never ends counts as done.
+        """Return the seconds without a durable effect after which a command that never ends counts as done.
 
         `begun` says whether this start has already had a durable effect.
         """
@@ -218,7 +218,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Return whether to wait on, or to kill the command because it is done or made no progress for too long."""
+        """Return GO_ON to wait further, or KILL if the command is done or has made no progress for too long."""
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
@@ -294,7 +294,7 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def undelivered(start: Start, at: Point, fault: Fault) -> str:
-    """Return why the system call at this point did not suffer the fault exactly once; empty if it suffered it once."""
+    """Return why the system call at this point did not suffer the fault exactly once; empty if it did."""
     here = {each.call.number for each in start.effects if each.name == at.effect}
     delivered = start.watched.faults
     if not here:

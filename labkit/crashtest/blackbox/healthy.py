@@ -75,9 +75,9 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    The reader is not called if it is slow. It is not called either if it waited for a lock at an earlier call while the
-    same files were locked as now. The load of the machine must not decide which calls of the reader succeed, because
-    the test chooses crash points by the rows that they return.
+    A slow reader is not called. The reader is also not called if the same files are locked as at an earlier call at
+    which it waited for a lock. The load of the machine must not decide which calls of the reader succeed, because the
+    test chooses crash points by the rows that the reader returns.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
@@ -242,7 +242,7 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
     """Return a note, in a list, on files that the reader created or changed; [] if there are none.
 
-    `before` describes the files before the reader was called.
+    `before` maps each file to its modification time and size before the reader was called.
     """
     watched = harness.settings.watched
     namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log

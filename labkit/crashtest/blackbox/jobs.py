@@ -39,8 +39,8 @@ LATER = "later"
 def later_job(end: Point) -> Job:
     """Return the run that crashes at the command's end, recovers, and then starts the command once more.
 
-    The last start stands for a start on the next day. Before it the test waits for `--pause` seconds, so that a lease,
-    or a record of finished work, may expire.
+    Before the last start, which stands for a start on the next day, the test waits for `--pause` seconds. During the
+    wait, a lease or a record of finished work may expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -130,7 +130,10 @@ def loop_job(point: Point) -> Job:
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job for power cuts at this point; it makes several runs, one for each possible state of the disk."""
+    """Return the job for power cuts at this point.
+
+    The job makes several runs, one for each possible state of the disk.
+    """
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
@@ -189,9 +192,9 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Crash at a point, and yield one run for each state of the files that a power cut may leave there.
+    """Crash at a point, and yield one run for each state of the files that a power cut at this point may leave.
 
-    Each of the runs restarts the pipeline from its state.
+    In each run, the pipeline restarts from one of these states.
     """
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
@@ -225,7 +228,10 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return why the states of the disk after a power cut in this run are unknown; empty if they are known."""
+    """Return why it is unknown what a power cut in this run leaves on the disk; empty if it is known.
+
+    `journal` has the recorded system calls of the run.
+    """
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

@@ -82,9 +82,9 @@ class Lanes:
     """Finds the lane (purpose) of a system call, such as `data` for output, in a table of path patterns."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the user's rows, each a text `NAME=GLOB` in `own`, before the built-in table.
+        """Put the rows in `own`, texts `NAME=GLOB` from the user, before the rows of the built-in table.
 
-        Raises `InvalidInput` for any other text.
+        Raises `InvalidInput` for a text of another form.
         """
         self._shapes = (*map(_own, own), *SHAPES)
 

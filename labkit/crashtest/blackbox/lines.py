@@ -63,9 +63,9 @@ class Lines:
     def added(self, effect: Effect, folder: Path) -> Effect:
         """Return the system call with two additions: the line of Python that makes it, and its process's command line.
 
-        The two are empty if the process does not run Python. Call this method only while the kernel holds the system
-        call. The path in the line becomes relative to `folder`, in which the command runs, so that the path is the same
-        in every copy of the folder.
+        Both additions are empty if the process does not run Python. Call this method only while the kernel holds the
+        system call. The line's path is made relative to `folder`, the folder in which the command runs, because it is
+        then the same in every copy of the folder.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()

@@ -179,7 +179,10 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record of the files that one start changes. The caller must call it with each system call."""
+        """Return an empty record of the files that one start changes.
+
+        The caller must pass each system call of the start to the record.
+        """
         return Changes(self._elsewhere)
 
     @contextmanager
@@ -210,8 +213,8 @@ class Outside:
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
         """Return how a start used a file that it did not read, if the use shows that the file is state; otherwise None.
 
-        `again` is true if an earlier start made the file, and this start was not killed and still did not open the
-        file.
+        `again` is true if an earlier start made the file, and this start did not open the file although it was not
+        killed.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

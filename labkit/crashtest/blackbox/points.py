@@ -128,10 +128,10 @@ class Point(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return the numbers of bytes of a write after which SIGKILL may end the write, as a range.
+    """Return, as a range, the byte counts at which SIGKILL may cut a write short.
 
-    Linux ends a write only between two pages of memory. The range is empty if the call is no write, or a write within
-    one page. Source: `generic_perform_write` in mm/filemap.c.
+    Linux ends a write only between two pages of memory. The range is empty if the call is no write, or if the write
+    lies within one page. Source: `generic_perform_write` in mm/filemap.c.
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
         return range(0)
@@ -147,8 +147,8 @@ def cuts(call: Call) -> dict[str, int]:
 
     The count says how many bytes reach the file. Three positions are borders between memory pages, where Linux may end
     the write of a killed process. Two are for text with a row per line: at the end of a row, and within the last row.
-    Linux could end a write at these two as well, because the write might begin elsewhere in the file, so that a border
-    would lie there.
+    Linux could end a write at these two positions as well: if the write began elsewhere in the file, a border between
+    pages could lie there.
     """
     pages = borders(call)
     places = {}
@@ -402,7 +402,9 @@ class Recoveries:
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
-        """Return the directed pairs in the order to try them; the second crash has its reason in what the restart did.
+        """Return the directed pairs, in the order in which a test tries them.
+
+        In a directed pair, something that the restart did is the reason for the second crash. The order is:
 
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with crashes in two batches, and pairs that crash twice at the same point.
@@ -427,9 +429,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs after which the state of the files is known, the most important pairs first.
 
-        If restarts after several crashes make the same calls, only the last of these crashes counts, because the
-        differences between the files that the crashes left, such as a temporary file, had no influence. The comparison
-        of calls ignores syncs, and takes the creation of a file and the emptying of a file for the same.
+        The restarts after different first crashes may make the same calls. Then only the last of these crashes counts,
+        because the crashes left different files (for example a temporary file), but the difference had no influence.
+        The comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -448,8 +450,9 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at a system call that only restarts make.
 
-        If restarts after several crashes make the same calls, only the last of these crashes counts. First comes one
-        pair for each family (calls whose names differ only in numbers), beginning with the rarest family.
+        The restarts after different first crashes may make the same calls. Then only the last of these crashes counts.
+        First comes one pair for each family (calls whose names differ only in numbers), beginning with the rarest
+        family.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}

@@ -42,7 +42,7 @@ class Journal:
     """
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record calls; `copies` maps each folder to observe to a copy of the folder from before the run."""
+        """Prepare to record calls; `copies` maps each observed folder to a copy that was made before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -63,7 +63,7 @@ class Journal:
         """Run a command, and record the system calls by which it changes the folders.
 
         `decide` is called before each system call of one of the `kinds`, and says whether the call may happen. Calls of
-        other kinds always may. The record contains all calls that happen, with the bytes of writes, so `contents` is
+        other kinds always happen. The record contains all calls that happen, with the bytes of writes, so `contents` is
         ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
@@ -85,9 +85,9 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose effect on the disk is unknown, as a dict from a description to their files.
+        """Return the recorded calls whose effect on the disk is unknown; {} if all effects are known.
 
-        The dict is empty if the effects of all calls are known.
+        The dict maps the description of a call to the files that such calls concern.
         """
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
@@ -134,7 +134,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal, in a `with` block; its `watch` runs a command and records how it changes the folders."""
+    """Provide a journal in a `with` block; its method `watch` runs a command and records the changes of the folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):

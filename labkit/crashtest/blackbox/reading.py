@@ -56,7 +56,10 @@ class HelperCommand:
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command and return its output; raises `ReaderFailed` if it fails or takes more than `seconds`."""
+        """Run the command and return its output.
+
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`.
+        """
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False

@@ -164,7 +164,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy what the run without a crash showed from `other`, the harness of another folder."""
+        """Copy the findings of the run without a crash from `other`, the harness of another folder."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -257,10 +257,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash at a point, and provide the recorded system calls in a `with` block; they show what a power cut leaves.
+        """Crash at a point, and provide the recorded system calls (a journal) in a `with` block.
 
-        Raises `JobFailed` if there is no proof of the crash, or if the recorded calls do not explain the files that the
-        run left.
+        The journal shows what a power cut leaves. Raises `JobFailed` if there is no proof of the crash, or if the
+        recorded calls do not explain the files that the run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -274,7 +274,10 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start; it must get the calls in order."""
+        """Return an object that names the system calls of the run's next start.
+
+        The object must get the calls in order.
+        """
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -393,9 +396,10 @@ class Harness:
     def add_input_without_crash(self) -> list[str]:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected rows.
 
-        Another run gets the old and the new input at once. If this run leaves other rows, or if rows of `--expected`
-        are missing, nobody knows which rows are right: then nothing is stored, and the result is a list of reasons,
-        otherwise []. Raises `InvalidInput` if a run fails or the new input gives no new row.
+        As a check, another run gets the old and the new input at once. If that run leaves other rows, or if rows of
+        `--expected` are missing, nobody knows which rows are right. Then nothing is stored, and the result is the
+        reason, in a list; otherwise the result is []. Raises `InvalidInput` if a run fails or the new input gives no
+        new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -492,9 +496,9 @@ class Harness:
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
         """Repeat a start that ended at once without doing anything, and return the last start.
 
-        Perhaps it did nothing because the killed instance holds a lease. So the start is repeated until the command
-        works, or reaches the crash point `at` if one is given, for as long as `--limit` allows. If the wait was in vain
-        in one run, later runs of the test do not wait.
+        Perhaps the start did nothing because the killed instance holds a lease. So the start is repeated until it
+        succeeds, or, if `at` is given, until it reaches this crash point. The method gives up after `--limit` seconds,
+        and later runs of the test then do not wait at all.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -521,10 +525,11 @@ class Harness:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Start the command again, because rows are missing although it ended well; some jobs need several starts.
+        """Start the command again, because rows are missing after a start that ended well.
 
-        If a start does nothing, a lease may block it until the lease expires. The first run with such a start repeats
-        the start for as long as the settings allow. If that is in vain, later runs do not repeat it.
+        Some jobs need several starts. If a start does nothing, a lease may block it until the lease expires. The first
+        run with such a start repeats the start for as long as the settings allow. If that is in vain, later runs do not
+        repeat such a start.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -542,7 +547,10 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung. A command that never ends by itself does not hang if it is silent."""
+        """Return whether a start failed or hung.
+
+        A start that is silent for too long hangs, except if the command never ends by itself.
+        """
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0

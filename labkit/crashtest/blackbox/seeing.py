@@ -101,8 +101,8 @@ def doubts(
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
     `glances` has the rows that were read before each system call in `effects`. `unseen` maps the names of calls that
-    the test could not follow to the calls' files. `folders` are watched. `logs` are the paths of files that nobody
-    reads. With `by_lines`, the test watched lines of Python instead of system calls.
+    the test could not follow to the calls' files. `folders` are the watched folders. `logs` are the paths of files that
+    nobody reads. With `by_lines`, the test watched lines of Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -147,8 +147,8 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
     """Return whether a system call that the test observed can be the reason why two readings differ.
 
-    The call may lie between the two readings, or before them if it was perhaps still under way. A write to a log is no
-    reason, because the reader does not read logs.
+    The call may lie between the two readings, or before them, if the call was perhaps still under way. A write to a log
+    is no reason, because the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]

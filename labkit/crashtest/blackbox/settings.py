@@ -153,7 +153,10 @@ class PipelineSettings(SharedOptions):
 
     @property
     def watch(self) -> "Watcher":
-        """The function that runs a command and watches its system calls, or, if they cannot be watched, its lines."""
+        """The function that runs a command and watches its system calls.
+
+        If system calls cannot be watched, the function watches the program's lines of Python instead.
+        """
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch
 
@@ -166,7 +169,10 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """For how many seconds to repeat a start that did nothing although rows are missing, perhaps due to a lease."""
+        """The seconds for which to repeat a start that did nothing although rows are missing.
+
+        Perhaps the start did nothing because of a lease.
+        """
         return self.limit
 
     @property
@@ -175,7 +181,7 @@ class PipelineSettings(SharedOptions):
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove the files that the test itself made for the last run; this follows the user's reset.
+        """Remove the files that the test itself made for the last run; called after the user's reset.
 
         The test of a pipeline makes no such files, so this method does nothing. The test of a Spark sink removes its
         checkpoint.
@@ -206,7 +212,7 @@ class PipelineSettings(SharedOptions):
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
-        """Return whether the engine records by the system call of this name that a batch is finished."""
+        """Return whether the engine uses the system call `name` to record that a batch is finished."""
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
@@ -235,7 +241,7 @@ class PipelineSettings(SharedOptions):
         return ()
 
     def check_commands(self) -> None:
-        """Raise `InvalidInput` if the command is empty, or unless there is exactly one way to read the rows."""
+        """Raise `InvalidInput` if the command is empty, or if there is not exactly one option for reading the rows."""
         if not self.pipeline.strip():
             raise InvalidInput("--command: the command is empty; write the command that starts the pipeline.")
         if bool(self.reader) == bool(self.read_command):

@@ -28,8 +28,9 @@ class _Lost(NamedTuple):
 class Unsynced:
     """Tracks how many bytes of each file one start has synced, and removes bytes whose sync failed.
 
-    Only the sizes of files are tracked. So after a failed sync, bytes that were overwritten in place and changed names
-    in a folder cannot be undone. The attribute `unmodelled` then says which of the two remained.
+    Only the sizes of files are tracked. So two kinds of change cannot be undone after a failed sync: bytes that were
+    overwritten in place, and names that changed in a folder. The attribute `unmodelled` then says which of the two
+    remained.
     """
 
     def __init__(self) -> None:

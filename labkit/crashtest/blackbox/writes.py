@@ -134,11 +134,11 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return rows that make changes of mode, owner or time of the engines' own files count as no write (`nothing`).
+    """Return table rows by which a change of mode, owner or time of an engine's own file counts as no write.
 
-    There is one row for each file that the run's engines write, because an engine sets these attributes but never reads
-    them. Other files get no row, because a pipeline may use their attributes as its record of finished work. `names`
-    are the names of a run's system calls, and `table` has the rows of the run's engines.
+    Engines set these attributes but never read them. So there is one row, with the meaning `nothing`, for each file
+    that the run's engines write. Other files get no row, because a pipeline may use their attributes as its record of
+    finished work. `names` are the names of a run's system calls, and `table` has the rows of the run's engines.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -182,7 +182,7 @@ class Orders(NamedTuple):
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return where the system call called `name` is: the number of its step (from 1), and the writes done before.
+        """Return where the system call `name` is: the number of its step (from 1), and how many writes are done before.
 
         The second value is the number of the step's writes that come before the call's write. Writes that take effect
         together count as one. If a write takes several calls, a kill at a later one of them leaves the write
@@ -227,7 +227,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the system calls that no row of the table matches, by their names without running numbers."""
+    """Return the names, without running numbers, of the system calls that no row of the table matches."""
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 

@@ -235,7 +235,7 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Return whether to wait on, or to kill the command because it made no system call for `limit` seconds."""
+        """Return GO_ON to wait further, or KILL if the command has made no system call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 

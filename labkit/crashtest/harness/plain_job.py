@@ -107,7 +107,7 @@ class PlainJob(Struct, frozen=True):
 
 
 def load(file: str) -> ModuleType:
-    """Import the user's file by the module name that Spark's Python workers use as well, and return the module."""
+    """Import the user's file under the module name that Spark's Python workers use as well, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     return importlib.import_module(name)

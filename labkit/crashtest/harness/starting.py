@@ -30,7 +30,7 @@ _starting = threading.local()
 
 @functools.cache
 def _replace_starts() -> None:
-    """Wrap the PySpark methods that start a query, once per process, so that queries use the test's checkpoint."""
+    """Wrap, once per process, the PySpark methods that start a query, so that queries use the test's checkpoint."""
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     for name, around in (("start", _around_start), ("toTable", _around_start), ("queryName", _around_name)):

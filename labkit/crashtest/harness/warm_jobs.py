@@ -85,7 +85,7 @@ class WarmJob:
     def is_done(self) -> bool:
         """Return whether the job has ended, so that the process waits for the next job.
 
-        For each job, only the first call after its end returns True.
+        For each job, only the first call after the job's end returns True.
         """
         done = self._place / DONE
         if not done.exists():

@@ -114,10 +114,11 @@ class SupervisedDriver:
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events of the Spark driver in order. The last one proves that all its processes have ended.
+        """Yield the events of the Spark driver in order.
 
-        Raises `JobFailed` if no event arrives for `patience` seconds. Raises `ProtocolError` for an event that the
-        driver's current state does not allow, or if the events end without the proof.
+        The last event proves that all processes of the driver have ended. Raises `JobFailed` if no event arrives for
+        `patience` seconds. Raises `ProtocolError` for an event that the driver's current state does not allow, or if
+        the events end without the proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()

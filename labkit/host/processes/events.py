@@ -43,7 +43,7 @@ class StandbyStarts(Event, frozen=True, tag="standby"):
 
 
 class Started(Event, frozen=True, tag="started"):
-    """The supervisor of a Spark driver, which watches and later kills it, has started the driver's process."""
+    """The supervisor, which watches and later kills a Spark driver, has started the driver's process."""
 
     session: int
 
@@ -120,7 +120,7 @@ class DriverFailed(Event, frozen=True, tag="driver_failed"):
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The Spark driver is about to suspend itself by SIGSTOP, because its scenario demands it. SIGCONT continues it."""
+    """The Spark driver is about to suspend itself by SIGSTOP, as its scenario demands. SIGCONT will resume it."""
 
 
 class Idle(Event, frozen=True, tag="idle"):
@@ -167,7 +167,7 @@ class Killed(Event, frozen=True, tag="killed"):
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The Spark driver's process ended without a kill. The supervisor then killed what was left of its session."""
+    """The Spark driver's process ended without a kill. Then the supervisor killed all that was left of its session."""
 
     proof: Proof
 

@@ -25,7 +25,7 @@ def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry.
 
     Such an entry makes Python import modules from the working folder, which may contain a learner's submission. If the
-    folder has a `sitecustomize.py`, Python has already run it at its start; the error prevents all later imports.
+    folder has a `sitecustomize.py`, Python already ran this file when it started; the error prevents all later imports.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

@@ -71,7 +71,10 @@ class Supervisor:
             )
 
     def watch(self) -> None:
-        """Forward events to the runner (the process that executes the run) until the driver must end, and kill it."""
+        """Forward events to the runner until the driver must end, and then kill the driver.
+
+        The runner is the process that executes the run.
+        """
         try:
             self._say(Started(self._driver.pid))
             ending = self._follow()
@@ -204,7 +207,7 @@ def _received() -> Launch | None:
 
 
 def main() -> None:
-    """Supervise a Spark driver. The runner, the process that executes a run, describes it on standard input."""
+    """Supervise a Spark driver, which the runner (the process that executes a run) describes on standard input."""
     # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

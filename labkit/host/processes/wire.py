@@ -37,7 +37,10 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Return a value as JSON, for a field of a message that the receiver decodes later, with the field's own type."""
+    """Return a value as JSON, for use as a field of a message.
+
+    The receiver decodes such a field later than the message, with the field's own type.
+    """
     return msgspec.Raw(msgspec.json.encode(value))
 
 

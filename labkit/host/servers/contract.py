@@ -30,7 +30,7 @@ class Status(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The ids of the processes of a server that labkit stopped, and the signal that it sent to the server."""
+    """The result of stopping a server: the ids of its processes, and the signal that labkit sent to the server."""
 
     pids: list[int]
     signal: int

@@ -211,7 +211,7 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return (JVM options, path): with the options the JVM loads its class-data archive (AppCDS), or writes one.
+        """Return (JVM options, path); the options make the JVM load a class-data archive (AppCDS), or write one.
 
         `path` is the archive that the JVM will write when it stops; empty if it will write none. A tethered broker
         never writes an archive, because it is killed.
@@ -227,7 +227,7 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """Return two ports, for clients and for the controller: the broker's previous ports if they are free."""
+        """Return two free ports, for clients and for the controller: if possible, the broker's previous ports."""
         note = self._read_note()
         with ExitStack() as stack:
             return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))

@@ -82,7 +82,7 @@ class PostgresService:
         return self.status()
 
     def status(self) -> Status:
-        """Return whether the server runs, its address and version, without changing anything."""
+        """Return whether the server runs, and its address and version, without changing anything."""
         if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()

@@ -42,10 +42,11 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return a folder with PostgreSQL's programs that the server's user can reach: `installation`, or a copy of it.
+    """Return a folder that has PostgreSQL's programs and that the server's user can reach.
 
-    If this process is root, the server's user is `nobody`. The function makes a copy only if `nobody` cannot reach
-    `installation`. The copy includes the libraries, which the package keeps in another folder.
+    The folder is `installation`, or a copy of it. If this process is root, the server's user is `nobody`, and a copy is
+    made only if `nobody` cannot reach `installation`. The copy includes the libraries, which the package keeps in
+    another folder.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -155,7 +156,10 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the message in the last log line with FATAL, PANIC or error, or, without such a line, the last line."""
+    """Return the message in the last log line that contains FATAL, PANIC or error.
+
+    Without such a line, return the last line.
+    """
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

@@ -72,7 +72,7 @@ def linked_home(folder: Path) -> dict[str, str]:
     """Create a SPARK_HOME below `folder`, with a link to the installed jars.
 
     Return the environment variables that select it, as a dict. Without them, workers would write into the installed
-    PySpark package, where their default work folder is. The new folder has no `python/lib/pyspark.zip`, so Python
+    PySpark package, where their work folder is by default. The new folder has no `python/lib/pyspark.zip`, so Python
     workers import the installed, compiled pyspark.
     """
     home = folder / "home"
@@ -120,7 +120,10 @@ class _Servers:
             self._await(log, r"(Successfully registered with master)")
 
     def end(self) -> None:
-        """Kill the workers, which would look for a new master, and then the master, all with their child processes."""
+        """Kill the workers and then the master, each with its child processes.
+
+        The workers come first, because without a master they would look for a new one.
+        """
         for process in reversed(self._started):
             empty_session(process.pid, _END_SECONDS)
             process.wait()

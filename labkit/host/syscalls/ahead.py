@@ -69,7 +69,7 @@ class Ahead:
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
-        """Call `decide` before each further system call of the command, as the function `watch` of `watching` does.
+        """Call `decide` before each further system call of the command, as `labkit.host.syscalls.watching.watch` does.
 
         As soon as every call is intercepted, this method calls `begin`, which must tell the waiting command to
         continue. When `is_done` returns True, this method returns. The command then stays alive, its calls no longer

@@ -150,7 +150,7 @@ class CallEffect(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """An action, such as a write through mapped memory, whose effects labkit cannot follow, so it only counts it."""
+    """An action, such as a write through mapped memory, that labkit only counts because the effects are unknown."""
 
     name: str
     path: str = ""

@@ -93,8 +93,8 @@ class Contents:
     ) -> Interpretation:
         """Return the effect of an intercepted `sendfile` or similar call, which copies at most `most` bytes.
 
-        `descriptor` is the target, and `offset` the position there (None: the descriptor's own). Raises `WillFail` if
-        the target appends, because the kernel then refuses the call.
+        `descriptor` is the target, and `offset` is the position in the target (None: the descriptor's current
+        position). Raises `WillFail` if the target appends, because the kernel then refuses the call.
         """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
@@ -134,10 +134,10 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the file position at which a write begins, and whether the write is durable when it returns.
+        """Return the file position at which a write begins, and whether the data is durable when the write returns.
 
-        It is durable with the file's flag O_SYNC or O_DSYNC, or a similar flag of the call. `offset` is the position
-        that the call names, if any; `flags` are the call's RWF_* flags.
+        The data is durable if the file has the flag O_SYNC or O_DSYNC, or the call has a similar flag. `offset` is the
+        position that the call names, if any; `flags` are the call's RWF_* flags.
         """
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)

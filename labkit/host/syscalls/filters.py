@@ -36,7 +36,7 @@ FOREIGN = "a 32-bit system call"
 class Instruction(NamedTuple):
     """One instruction of classic BPF.
 
-    If its condition is true, the kernel skips the next `holds` instructions, otherwise the next `fails`.
+    If its condition is true, the kernel skips the next `holds` instructions, otherwise the next `fails` instructions.
     """
 
     code: int
@@ -81,7 +81,10 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the instructions for one call: apply `action` if its conditions are true, otherwise go to the next call."""
+    """Yield the filter's instructions for one call: if the call fulfils its conditions, apply `action`.
+
+    Otherwise continue with the instructions for the next call.
+    """
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -159,7 +162,10 @@ class Listener:
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the intercepted call happen. Return False if a signal interrupted it; then it may be reported again."""
+        """Let the intercepted call happen.
+
+        Return False if a signal interrupted the call. The kernel may then report the call again.
+        """
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:

@@ -52,7 +52,7 @@ class Guard:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait until the command ends or the watcher asks for the end; kill the remaining processes, and report."""
+        """Wait until the command ends or the watcher asks to end it; then kill the remaining processes, and report."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)

@@ -57,12 +57,12 @@ def watch(
 ) -> WatchedRun:
     """Run a command, and call `decide` before each of its system calls of these `kinds`; the kernel holds the call.
 
-    The command runs in `folder`, in its own Unix session, with exactly this environment and without input. Its output
-    is appended to the file `output`; writing the output does not count as a call. `tick` is called about every 50 ms.
-    If `decide` or `tick` answers KILL, everything that the command ever started is killed, and the held call never
-    happens. If `decide` answers with a `Fault`, the call suffers this fault, and `WatchedRun.faults` has the evidence.
-    With `contents`, calls that write include their bytes. `linger` is how many seconds other processes may outlive the
-    command.
+    The kernel holds the call until `decide` answers. The command runs in `folder`, in its own Unix session, with
+    exactly this environment and without input. Its output is appended to the file `output`; writing the output does not
+    count as a call. `tick` is called about every 50 ms. If `decide` or `tick` answers KILL, everything that the command
+    ever started is killed, and the held call never happens. If `decide` answers with a `Fault`, the call suffers this
+    fault, and `WatchedRun.faults` has the evidence. With `contents`, calls that write include their bytes. `linger` is
+    how many seconds other processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,
@@ -76,7 +76,7 @@ def watch(
 
 
 class Watch:
-    """Watches the system calls of one command: lets each happen, injects a fault, or kills all its processes."""
+    """Watches the system calls of one command: lets each call happen, injects a fault, or kills the whole command."""
 
     def __init__(
         self,
@@ -165,9 +165,9 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen, or kill a command that got SIGTERM, if the time for this has come.
+        """Let a delayed call happen when its delay is over; kill the command when its time after SIGTERM is over.
 
-        `now` is the time of the monotonic clock.
+        `now` is the time of the monotonic clock. `linger` is how many seconds other processes may outlive the command.
         """
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
