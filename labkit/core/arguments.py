@@ -111,7 +111,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 def _wanted(annotation: object) -> str:
     """Return the accepted types as words for an error message, such as `a number or a path,`.
 
-    If the types are too many to list, the result is only `it`.
+    If there are too many types to list, the result is the word `it`.
     """
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"

@@ -49,10 +49,10 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show readers the same rows. If not, an event or the end proves this.
+    """Whether a run without failures could show readers the same rows and, if not, the event that proves this.
 
-    An event is a row that became visible, or a reading of the whole store. At the end of the history, a record may be
-    missing or still hidden.
+    An event is a row that became visible, or a reading of the whole store. If every event is possible, the proof can
+    also be a record that is missing or still hidden at the end of the history.
     """
 
     exists: Outcome
@@ -78,7 +78,10 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return a sentence without full stop: whether a run without failures could show the same rows, and why not."""
+        """Return a sentence that says whether a run without failures could show the same rows and, if not, why.
+
+        The sentence has no full stop.
+        """
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -162,7 +165,7 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the expected records with the random values that readers saw.
+    """Return the expected records, with each random value set to the value that readers saw.
 
     `outcomes` is a dict from offset to the allowed values of the record. Such a record gets the allowed value that a
     reader saw last. If no reader saw one, the record keeps its expected value.
@@ -208,9 +211,9 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why a run without failures cannot show record `index` at this point.
+        """Return why a run without failures cannot show a row of record `index` at this point of the history.
 
-        The row's value is right, so the reason is its position among the rows.
+        The row's value is right, so the reason is the row's position among the rows.
         """
 
     @abstractmethod
@@ -243,7 +246,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield events up to and including the first that no run without failures could show, or all events.
+        """Yield all events, or those up to and including the first event that no run without failures could show.
 
         An event is a row or a reading of the whole store.
         """
@@ -294,7 +297,11 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a row's value is `right` or allowed, and equals earlier values of the same record."""
+        """Return whether a run without failures could show this row's value.
+
+        The value must be the expected value `right` or an allowed random value. All rows of a record with a random
+        value must show the same value.
+        """
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -356,7 +363,7 @@ class _Watch(ABC):
 
         `events` is the number of events up to and including the event that proves this, and `because` is the reason in
         words. If the proof is a record that is missing or still hidden at the end, `events` is the number of all
-        events.
+        events. `row` and `record` are the row and the expected record that belong to the proof.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -395,7 +402,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Finds the first appended row that a run without failures could not show, as it is not its key's next one."""
+    """Finds the first appended row that a run without failures could not show: it is not the next row of its key."""
 
     may_skip = False
 
@@ -422,7 +429,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Finds the first upsert that a run without failures could not show, as a newer one of its key came earlier."""
+    """Finds the first upsert that a run without failures could not show: a newer upsert of its key came earlier."""
 
     may_skip = True
 

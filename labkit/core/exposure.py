@@ -199,7 +199,7 @@ def exposure(
 
 
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
-    """Return the sentences to print below a verdict, as pairs of a name and a sentence without full stop.
+    """Return the sentences to print below a verdict, as pairs (name, sentence). They have no full stop.
 
     The names are `breaks` (a row that no run without failures could show), `drawn` (the random values that readers saw)
     and `wrong` (how long readers could have read a wrong value).
@@ -254,7 +254,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a change to the rows that readers see. If it makes the rows wrong or right, note the time.
+        """Apply a change to the rows that readers see. If the change makes the rows wrong or right, note the time.
 
         `place` is the position of the row's record among its key's records.
         """
@@ -360,7 +360,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield, for each of these sorted intervals, the length of the part that no earlier interval covers."""
+    """Yield, for each of the sorted intervals in `stretches`, the length of the part that no earlier one covers."""
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

@@ -42,7 +42,7 @@ def is_installed(package: str) -> bool:
 
 
 def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return an error that names the extra of labkit to install, if an import failed because a package is missing.
+    """Return an error that names the labkit extra to install, if an import failed because a package is missing.
 
     For any other failure, such as a broken package, return None, so that the caller shows the traceback.
     """

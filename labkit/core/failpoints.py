@@ -60,7 +60,7 @@ class FailPoint(StrEnum):
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point is inside a Spark task. At a kill there, other tasks may be at any stage."""
+        """Return whether the point is inside a Spark task. When it is reached, other tasks may be at any stage."""
         return self in IN_TASK
 
 

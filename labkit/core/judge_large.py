@@ -66,7 +66,7 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that became visible before this reading in a batch that is still incomplete.
+        """Yield the index of each record that this reading saw although its batch is only partly visible.
 
         Records that an earlier reading has seen are left out.
         """
@@ -95,8 +95,8 @@ class _Cases:
     def add(self, index: int, offset: int) -> bool:
         """Add an offset at which the anomaly occurred; return whether the caller should keep details of it.
 
-        Details are kept for ten examples; an offset that is already kept returns False. `index` is the index of the
-        expected record with this offset, or -1 if there is no such record.
+        The caller keeps details of ten examples. The result is False for an offset that was added before. `index` is
+        the index of the expected record with this offset, or -1 if there is no such record.
         """
         if index < 0:
             return self._add_other(offset)
@@ -212,7 +212,7 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """For each key whose last row belongs to no expected record, note this fact.
+        """Note each key whose last row belongs to no expected record.
 
         Call this after all visible rows have been processed.
         """

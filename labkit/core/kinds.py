@@ -181,7 +181,7 @@ class Amount(Kind[float]):
 
 
 class Switch(Kind[bool]):
-    """The type of an option that is true or false, as a flag without a value on the command line."""
+    """The type of an option that is true or false. On the command line it is a flag without a value."""
 
     annotation = bool
     unmatched = "choose true or false."
@@ -229,7 +229,10 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type of the items. With a `separator`, one text may have several items; duplicates are dropped."""
+        """Store the type `kind` of the items. With a `separator`, one text may contain several items.
+
+        Duplicate items are then dropped.
+        """
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

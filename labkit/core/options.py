@@ -101,8 +101,8 @@ class Option(Generic[ValueT]):
     def read(self, word: object, place: str = "") -> ValueT | None:
         """Return the option's checked value for `word`, which a user typed, or the default if `word` is None.
 
-        Raises `InvalidInput` for a wrong value. The message begins with `place`, which says where the value was found,
-        or with the option's flag.
+        Raises `InvalidInput` for a wrong value. The message begins with `place`, which says where the value was found.
+        If `place` is empty, the message begins with the option's flag.
         """
         if word is None:
             return self.default
@@ -230,7 +230,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Return the function with a signature for documentation, in which `arguments` replace `**words`."""
+    """Return a function after replacing `**words` by `arguments` in the signature that documentation shows."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 def word_counts(words: Iterable[str]) -> Iterator[Record]:
-    """Yield one record for each of these words, as a word count should write it: the word and its count so far."""
+    """Yield the record that a word count should write for each word of the input: the word and its count so far."""
     counts: Counter[str] = Counter()
     for offset, word in enumerate(words):
         counts[word] += 1

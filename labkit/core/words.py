@@ -30,7 +30,7 @@ def sentence(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line, with line breaks, control characters and backslashes as in Python: `\n`, `\x07`."""
+    r"""Return a text on one line: line breaks, control characters and backslashes are escaped as in Python (`\n`)."""
     shown = (each if each.isprintable() and each != "\\" else each.encode("unicode_escape").decode() for each in text)
     return "".join(shown)
 
@@ -58,10 +58,11 @@ _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
 
 
 def telling_line(text: str) -> str:
-    """Return the line of a program's output that best explains the program's failure; empty without output.
+    """Return the line of a program's output that best explains the program's failure.
 
-    This is the first unindented line that mentions an error, because the source lines in a traceback are indented.
-    Without such a line it is the last line that is no warning, or the last line of all.
+    This is the first unindented line that mentions an error, because the source lines in a traceback are indented. If
+    no line mentions an error, it is the last line that is not a warning or, if all lines are warnings, the last one.
+    Without output, the result is an empty text.
     """
     every = [line.rstrip() for line in text.splitlines() if line.strip()]
     lines = [line for line in every if not _WARNING.search(line)]

@@ -195,7 +195,10 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return a ZIP entry's path, decoded as UTF-8 if possible: many programs write UTF-8 without setting its flag."""
+    """Return a ZIP entry's path, decoded as UTF-8 if possible.
+
+    UTF-8 is tried even without the entry's UTF-8 flag, because many programs write UTF-8 and do not set the flag.
+    """
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:

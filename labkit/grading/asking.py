@@ -100,11 +100,11 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink in the sandbox until its next request to the store; return this request, or the end.
+        """Run the learner's sink in the sandbox until its next request to the store; return this request.
 
-        `labkit.teach.exercises.steps.step` describes the result. `kind` names the kind of store. `exchanges` are the
-        sink's earlier requests, each with the store's reply. `arguments` are passed to the sink. Raises
-        `MissingSolution` or `AnswerFailed`.
+        If the sink ends without a request, return how it ended; see `labkit.teach.exercises.steps.step`. `kind` names
+        the kind of store. `exchanges` are the sink's earlier requests, each with the store's reply. `arguments` are
+        passed to the sink. Raises `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
@@ -269,7 +269,7 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Parse a message from the sandbox and return the value in it, the reply to a question, as canonical JSON.
+        """Parse a message from the sandbox, and return, as canonical JSON, the reply that it contains.
 
         `number` is the number of the question, which the message must repeat. Raises `MissingSolution` or
         `AnswerFailed`.

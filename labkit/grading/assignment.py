@@ -43,7 +43,10 @@ def note_on(assignment: Plan, now: datetime) -> str:
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
-    """Write the assignment's TOML file into `folder` and return its path. The README there then lists the exercises."""
+    """Write the assignment's TOML file into `folder` and return the file's path.
+
+    A table of the exercises is appended to the README in `folder`.
+    """
     path = folder / FILE
     path.write_text(_file(assignment, course), encoding="utf-8")
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

@@ -130,7 +130,8 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
     """Return the submissions to grade.
 
-    If the options --only and --exercise name submissions, they are chosen, otherwise all without a valid record.
+    These are the submissions that the options --only and --exercise select. Without these options, they are all
+    submissions without a valid record (stored grading result).
     """
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]

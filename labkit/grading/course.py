@@ -35,7 +35,7 @@ class Course:
     """Whether these are only the exercises of one assignment."""
 
     def only(self, exercises: Collection[str]) -> "Course":
-        """Return a course with only these exercises of this course, or this whole course if `exercises` is empty."""
+        """Return a copy of this course with only these exercises, or the course itself if `exercises` is empty."""
         if not exercises:
             return self
         return replace(self, exercises={name: self.exercises[name] for name in exercises}, is_part=True)

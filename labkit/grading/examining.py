@@ -89,7 +89,7 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook again in another process, and fail each function that gives different replies there.
+        """Run the notebook again in another process, and mark functions whose replies differ there as failed.
 
         Such a function may depend on Python's `hash` of strings, which is different in every process. It would
         therefore also change when a real job restarts after a crash. As in the first run, a cell that ends the run
@@ -137,7 +137,7 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the second run, or all exercises if no single cell ended it.
+        """Mark as failed the exercise whose cell ended the second run, or all exercises if no single cell ended it.
 
         Returns the exercises in `asked` that have not failed. The number of the cell is added to `without`.
         """
@@ -149,7 +149,7 @@ class Examination:
         return [] if cell is None else [exercise for exercise in asked if exercise.name != cell.exercise]
 
     def _left(self) -> list[Exercise]:
-        """Return the exercises without a result in the order in which to ask them: free texts, constants, functions.
+        """Return the exercises that have no result yet, in the order of grading: free texts, constants, functions.
 
         Functions come last because a called function sees hidden questions, and could pass them on to the notebook's
         other answers.

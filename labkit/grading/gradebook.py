@@ -51,9 +51,10 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys under which the student whose name or id in grades.csv is `word` has handed in submissions.
+    """Return the keys under which a student has handed in submissions.
 
-    If `word` is itself a key, or fits no student, the result is [word].
+    `word` is the student's name or id in grades.csv. If `word` is itself a key, or fits no student, the result is
+    [word].
     """
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):

@@ -957,7 +957,7 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 def _contents(c: Chance, batches: int) -> list[list[tuple[str, int]]]:
     """Return random items and amounts for each of `batches` batches; the first two batches each contain one pair twice.
 
-    If there are more than three batches, the last one has ten pairs.
+    If there are more than three batches, the last batch has ten pairs.
     """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)

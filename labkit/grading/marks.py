@@ -96,7 +96,7 @@ def read(path: Path, course: Course) -> list[Mark]:
     """Return a list with the points and comments by hand in a CSV file.
 
     A CSV line about a whole notebook (0 points or excused) becomes one item for each exercise of the notebook. Raises
-    `InvalidInput`, whose message has up to ten mistakes, one a line, so that a person can correct them together.
+    `InvalidInput`, whose message has up to ten mistakes, one per line, so that a person can correct them together.
     """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
@@ -215,8 +215,8 @@ class Wanted(NamedTuple):
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
     """Write a new CSV file in which a person enters points, unless earlier files already list everything in `wanted`.
 
-    If `folder` has no such file yet, one is written even if `wanted` is empty. If the newest file contains only column
-    titles, it is replaced.
+    If `folder` has no such file yet, a file is written even if `wanted` is empty. If the newest file contains only
+    column titles, it is replaced.
     """
     listed = {
         (
@@ -253,7 +253,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
 
 
 def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
-    """Return a dict from each part of an exercise to its maximum points; an exercise without parts has one part ""."""
+    """Return a dict from each part of an exercise to its maximum points; without parts, the only key is ""."""
     parts = {} if one.answers else rules.rubric.get(one.exercise, {})
     return dict(parts) or {"": one.most}
 

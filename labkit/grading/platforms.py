@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a download that only all its file names together show, such as a word with which each name begins."""
+    """Facts about a whole download, such as whether one top-level folder holds all its files."""
 
     shaped: bool = False
     """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
@@ -211,7 +211,8 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gr
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
     """Return the student whom a learning platform has named in a file or folder name.
 
-    Returns None if `name` has the format of no learning platform. `folder` says whether `name` is the name of a folder.
+    Returns None if `name` has the format of no learning platform. `folder` says whether `name` is the name of a folder,
+    and `context` has facts about the whole download.
     """
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)

@@ -19,8 +19,8 @@ NONE = "none"
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
     """Return the options about the class (such as --roster), as a dict from option to value.
 
-    `chosen` has the options of this command. An option that is None there has the value stored in the output folder
-    `out`. The value `none` removes an option.
+    `chosen` has the options of this command. For an option that is None in `chosen`, the result has the value that the
+    output folder `out` stores. The value `none` removes an option.
     """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}

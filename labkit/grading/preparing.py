@@ -51,7 +51,7 @@ class PreparedNotebook:
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Return the indices in `cells` of the cells that are executed if those numbered in `without` are left out."""
+        """Return the indices, in `cells`, of the cells to execute: all indices except those in `without`."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
@@ -127,9 +127,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the cell with the learner's answer to a free-text exercise, or an empty text without answer.
+    """Return the source of the cell with the learner's answer to a free-text exercise, or "" if there is no answer.
 
-    `name` is the exercise. A new comment counts as an answer, because a person may read the comment as one.
+    `name` is the exercise. A new comment counts as an answer, because a person may accept it.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -147,7 +147,7 @@ def _pieces(line: str) -> Sequence[str]:
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
-    """Return whether a cell that runs after the cell number `place` assigns a new value to the variable `answer`."""
+    """Return whether any cell that runs after cell number `place` assigns a new value to the variable `answer`."""
     return any(
         chosen.is_run(later, cell) and answer in marks.bound(cell.source)
         for later, cell in enumerate(submitted.cells)
@@ -156,9 +156,9 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was not found in a submitted cell with the exercise's mark.
+    """Return a note on each answer that was not found in the cell marked with the exercise's name.
 
-    `answers` maps exercises to the names of their answers.
+    `answers` maps each exercise to the Python name of its answer.
     """
     notes = []
     for name, place in chosen.counts.items():

@@ -78,9 +78,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON after adding `solutions`, and labkit's version and the notebook's name as metadata.
+    """Return a notebook's JSON with `solutions` filled in, and with its name and labkit's version in the metadata.
 
-    `text` is the JSON so far, and `solutions` maps the name of each exercise to the source of its solution.
+    `text` is the JSON so far, and `solutions` maps the name of an exercise to the source of its solution.
     """
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {

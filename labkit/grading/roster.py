@@ -80,7 +80,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a roster line is no student but an extra line in a Canvas export, such as the test student."""
+    """Return whether a roster line is not a student but an extra line of a Canvas export, such as the test student."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 

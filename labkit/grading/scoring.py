@@ -194,7 +194,7 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists of rows: all rows, those of students who handed in nothing, and those missing in the roster.
+    """Return three lists: all rows, rows of students without submissions, and rows of students not in the roster.
 
     If it is unclear which student owns a submission, a question is added to `doubts`.
     """
@@ -487,7 +487,8 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
     """Return the share of the points (0 to 1) that a submission loses for being late; note the lateness in the row.
 
-    If points are deducted for an unknown time, a question for the instructor is added to `doubts`.
+    If it is unknown by how much the submission is late, the share is that for one day. If this share is not 0, a
+    question for the instructor is added to `doubts`.
     """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)

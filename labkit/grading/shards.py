@@ -56,7 +56,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy valid grading results that `out` lacks from the shards' output folders `parts`.
+    """Copy from the shards' output folders (`parts`) all valid grading results that `out` lacks.
 
     Returns the number of copied results.
     """

@@ -198,7 +198,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook. The first one has all regrade requests."""
+        """Return a student's submissions, one for each notebook. The first submission has all regrade requests."""
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
@@ -231,9 +231,10 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a dict from each notebook that the student has edited to its files, and a list of the other notebooks.
+    """Return a pair: the edited notebooks as a dict from name to files, and a list of the other notebooks' names.
 
-    A notebook with a file that cannot be graded counts as edited. If no notebook was edited, the dict contains all.
+    A notebook is edited if the student has changed one of its files, or if one of them cannot be graded. If no notebook
+    was edited, the dict contains all notebooks.
     """
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)

@@ -124,7 +124,7 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return two dicts whose keys are folder names: one to the authors, and one to the date, of each submission.
+    """Return two dicts: from each submission's folder to the authors, and from each folder to the date.
 
     `content` is Gradescope's list of submissions. If it cannot be read, both dicts are empty.
     """

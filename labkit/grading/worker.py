@@ -190,7 +190,7 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """If one of these exercises is a function, start both processes that fork sandboxes, otherwise neither.
+        """If any of these exercises asks for a function, start both processes that fork sandboxes, otherwise neither.
 
         The second process will run the notebook again with another hash seed. To save time, it starts together with the
         first process.

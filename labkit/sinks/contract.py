@@ -95,16 +95,17 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the transactions of task attempts that are not among `votes`, in this batch and in earlier batches.
+        """Abort the unfinished transactions that no vote in `votes` names: those of this batch and of earlier batches.
 
-        The driver calls this when all votes of the batch have arrived.
+        They belong to task attempts whose rows are not used. The driver calls this when all votes of the batch have
+        arrived.
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that a new driver must carry out to recover: commit decided batches, and abort the rest.
+        """Return the steps that a new driver must carry out to recover.
 
-        `decided` is a list of pairs: a batch that must be committed, and its votes. The rest are all other unfinished
-        transactions and logs.
+        The steps commit the batches in `decided`, and abort all other unfinished transactions. `decided` is a list of
+        pairs: a batch that must be committed, and the batch's votes.
         """
         return []
 

@@ -142,7 +142,7 @@ class DecisionOrder(Coordinator):
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commit every batch up to this batch that has stored votes, in order.
+        """Commit, in order, all batches with stored votes, up to and including the batch `batch`.
 
         A lock allows only one process at a time to do this, because two processes would flush the same write-ahead log
         twice.

@@ -30,20 +30,23 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.commit(vote.handle)
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Abort the transactions that earlier attempts of this task began in this driver."""
+        """Abort the transactions that earlier attempts of this task have begun since the driver started."""
         for other in self.store.prepared(handle.query):
             if other[:4] == handle[:4] and other.attempt < handle.attempt:
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort every unfinished transaction of the query that is in no vote, in this batch and in earlier batches."""
+        """Abort the query's unfinished transactions that no vote in `votes` names.
+
+        Transactions of later batches are left alone.
+        """
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return one step for each transaction: commit it if a decided vote names it, otherwise abort it.
+        """Return one step for each transaction: commit it if a vote in `decided` names it, otherwise abort it.
 
         Transactions without such a vote are included only if they are unfinished. They would otherwise hold locks or
         hide rows forever. The steps are Flink's recoverAndCommit and recoverAndAbort.

@@ -188,7 +188,7 @@ class Transactional(Protocol):
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that rejects a driver's writes if a later driver has replaced this driver, which may still run."""
+    """A store that can reject the writes of an old driver, which may still run after a new driver has replaced it."""
 
     def fence(self, query: str, incarnation: int) -> None:
         """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.

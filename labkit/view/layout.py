@@ -254,7 +254,7 @@ def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Return a dict from box id and side to the ids of the channels that begin or end there, from top to bottom."""
+    """Return a dict from (box id, side) to the ids of the channels that begin or end there, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []

@@ -65,9 +65,9 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Compute the verdicts on all properties from step `shared` on.
+        """Compute the verdicts on all properties, for step `shared` and all later steps.
 
-        A verdict that became final before this step is kept.
+        A verdict that became final before step `shared` is kept.
         """
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
@@ -168,7 +168,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the number, from 1, of the first step in which the runs differ by action or state; 0 if they are equal."""
+    """Return the number, from 1, of the first step in which the runs' actions or states differ; 0 if none."""
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step

@@ -152,7 +152,10 @@ def field(process: tuple[object, ...], name: str, label: str, value: str = "", t
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return the token for a record. The position of the record's key in `keys` decides the token's shape."""
+    """Return the token for a record. The position of the record's key in `keys` decides the token's shape.
+
+    A token is drawn pale if the record was read (`faded`), and crossed out if it was dropped (`crossed`).
+    """
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)

@@ -84,7 +84,7 @@ class Session:
         self.at = step + 1
 
     def go(self, step: int) -> None:
-        """Make step number `step` the current one. Raises `InvalidAction` if there is no such step."""
+        """Make step number `step` the current step. Raises `InvalidAction` if there is no such step."""
         self.at = self._step(step)
 
     def undo(self) -> None:
@@ -212,9 +212,10 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Replace the run by the run of another trace, and make step `at` the current one.
+        """Replace the run by the run of another trace, and make step `at` the current step.
 
-        If both runs are of the same simulator, steps at the beginning that they share are not computed again.
+        `watch_for` is the hint about what to watch in the new run. If both runs are of the same simulator, the steps at
+        the beginning that they share are not computed again.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):

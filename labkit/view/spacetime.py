@@ -139,10 +139,11 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """After a step in which the network duplicates a message, return the messages in a channel and those that arrived.
+    """Return two lists, for a step in which a message is duplicated: the messages in a channel, and those that arrived.
 
-    A copy counts as sent in the same step as the original. If the original arrives in this step and its copy stays in
-    the channel, the channel looks unchanged; the original is then returned as arrived.
+    `before` are the channel's messages before the step, and `left` those after it. A copy counts as sent in the same
+    step as the original. If the original arrives in this step and its copy stays in the channel, the channel looks
+    unchanged; the original is then returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again
@@ -293,5 +294,5 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return a step's sentence. Unless the step is an ordinary one, the kind of event comes first: `CRASH: ...`."""
+    """Return a step's sentence. The kind of event precedes it (`CRASH: ...`), except for an ordinary step."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"

@@ -106,9 +106,9 @@ class Strip(Shown):
 
 
 def _aside(moment: Moment) -> str:
-    """Return for screen readers the meaning of a crash point's green colour: a crash at this point leaves data on disk.
+    """Return a text that replaces a crash point's green colour for screen readers; empty without this colour.
 
-    The result is empty for a crash point without this colour.
+    The colour means that a crash at this point leaves data on disk.
     """
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""

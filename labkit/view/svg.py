@@ -275,7 +275,7 @@ SIGNS = {
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the legend of the pictures as a list of pairs: for each sign in them, a small SVG picture and its meaning.
+    """Return the legend of the pictures as a list of pairs: a small SVG picture of a sign, and the sign's meaning.
 
     `keys` are the different keys of the records, in order.
     """

@@ -26,7 +26,7 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return, for each message that is read or lost in a run, the total in the reader's table and the correct total.
+    """Return a `Total` for each message that is read or lost: the reader's total after it, and the correct total.
 
     The correct total is the result of a batch query. Raises `InvalidInput` if the run is not one of the simulator
     `changelog`, or if no message is read or lost in it.

@@ -193,7 +193,7 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return the number of scenes at the beginning of both lists that are the same objects.
+    """Return how many scenes at the beginning of both lists are the same objects.
 
     Players have these scenes already.
     """

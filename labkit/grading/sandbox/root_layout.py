@@ -110,7 +110,7 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return the paths in `names` that exist, each as given and with symbolic links resolved."""
+    """Return the paths in `names` that exist, each in two forms: as given, and with symbolic links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 

@@ -58,7 +58,7 @@ class Sandbox:
     """The fork server: a process that forks sandboxes, one at a time, until `close`.
 
     `salt` is the seed for hashes of strings (PYTHONHASHSEED) in every sandbox. The process starts in the background.
-    Only the first run waits for the start, and raises `GradingError` if it fails.
+    Only the first run waits for the start, and raises `GradingError` if the start fails.
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:

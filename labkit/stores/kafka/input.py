@@ -51,7 +51,7 @@ class InputTopic:
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write those `lines` to the topic that no earlier call has written, and wait for the broker.
+        """Write `lines` to the topic, except lines that an earlier call has written, and wait for the broker.
 
         Each item is a pair of line number and word. With `new_partition`, first add a partition to the topic; all words
         that occur for the first time go to this partition. Raises `InvalidInput` if an earlier call was interrupted,

@@ -83,7 +83,7 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a transaction. Topic and handle in it make the id unique in the cluster."""
+        """Return a transaction's transactional id: topic name and handle, which together are unique in the cluster."""
         return f"{self.name()}.{handle}"
 
     @property

@@ -110,7 +110,7 @@ def unavailable(address: str) -> ServiceUnavailable:
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return the id and epoch of a producer. A changed epoch means that its open transaction was aborted (KIP-360)."""
+    """Return a producer's id and epoch. If the epoch has changed, the open transaction was aborted (KIP-360)."""
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
@@ -138,7 +138,7 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add offsets of the consumer group `group` to the producer's open transaction, so that it commits them too.
+    """Add offsets of the consumer group `group` to a producer's open transaction, which then commits them too.
 
     Raises `KafkaTimeoutError` after `PATIENCE` seconds. The client's public method may wait forever.
     """

@@ -65,7 +65,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take a connection out of the pool, or open a new one. Until `give`, only the caller may use it."""
+        """Take a connection out of the pool, or open a new one. It is reserved for the caller until `give`."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:

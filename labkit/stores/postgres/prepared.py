@@ -190,7 +190,7 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver has fenced its driver."""
+    """Roll back a transaction that could not begin. Raises `JobFailed` if its driver has been fenced."""
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -355,7 +355,7 @@ def forget_opened(connection: Connection, name: str, number: int | None = None) 
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
-    """Yield the handles of all open and prepared transactions of the store with this schema, perhaps some twice."""
+    """Yield the handles of all open and prepared transactions of this schema's store. A handle may occur twice."""
     # The view lists the transactions of all databases of the server, but a connection can finish only its own.
     query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]

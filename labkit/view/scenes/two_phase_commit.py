@@ -126,7 +126,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """Return the box of the process that carries out an action and, if the coordinator is affected, also its box."""
+    """Return the box of the process that carries out an action, and the coordinator's box if the action affects it."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")

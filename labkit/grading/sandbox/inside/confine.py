@@ -23,8 +23,8 @@ _NAME = "learner"
 def separate(job: Job) -> None:
     """Move this process into its own Linux namespaces (network, processes, mounts), except at the level `PLAIN`.
 
-    This process itself stays outside the new process namespace; the next process that it forks is the first inside.
-    Raises `OSError`.
+    This process itself stays outside the new process namespace; its next child is the first process inside. Raises
+    `OSError`.
     """
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
@@ -114,10 +114,11 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return a dict from each path to mount in a sandbox to True (readable) or False (an empty folder instead).
+    """Return a dict whose keys are the paths to mount in a sandbox.
 
-    Outer folders come first. Paths in `shown` are readable; paths in `masked` are empty, even if `shown` has them too.
-    Paths may lie inside each other. A path is left out if its enclosing folder already has the same effect.
+    The value is True for a readable path, and False for a path at which an empty folder is mounted. Outer folders come
+    first. Paths in `shown` are readable; paths in `masked` are empty, even if `shown` has them too. Paths may lie
+    inside each other. A path is left out if its enclosing folder already has the same effect.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}

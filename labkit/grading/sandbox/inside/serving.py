@@ -72,9 +72,9 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Wait until the grader has closed the connection, or until the process that answers has ended.
+    """Wait until the grader has closed the connection, or until the answering process has ended.
 
-    `dead` is a file descriptor that becomes readable when this process ends.
+    `dead` is a file descriptor that becomes readable when the answering process ends.
     """
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
