@@ -47,7 +47,7 @@ def answer(name: str, found: object = None) -> "Answer | None":
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if there is one.
 
-    Like the grader, it runs the cell with your answer in a fresh namespace. Before, it runs the cells that set the
+    Like the grader, it runs the cell with your answer in a fresh namespace. Before that, it runs the cells that set the
     notebook's parameters, and those of your own cells that the answer needs. With `strict=True` or the environment
     variable LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, for programs that run the notebook. Raises
     `InvalidInput` for an unknown exercise.

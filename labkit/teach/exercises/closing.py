@@ -48,9 +48,10 @@ class ClosedModel(Overlay[Any]):
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the arguments with which the learner's function decides on this action; None for other actions.
+        """Return the arguments of the call in which the learner's function allows or forbids an action.
 
-        The function decides on an action before it happens, in the state `before`.
+        The function decides before the action happens, in the state `before`. Returns None for an action on which it
+        does not decide.
         """
         return self.open_model.question(before, action)
 

@@ -57,8 +57,8 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
     `variant` has `rows` in the order of commits, and optionally `first` (the number of rows that exist at the start),
     `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
-    `outage` (the number of messages in a row that a broker refuses while it is down). If it has `held`, the positions
-    of rows that the broker has refused, check only the next step. If it has `outboxes`, a list of tables, check two
+    `outage` (the number of messages in a row that a broker refuses while it is down). If it has `held` (the positions
+    of rows that the broker has refused), check only the next step. If it has `outboxes` (a list of tables), check two
     runs with each table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")

@@ -98,7 +98,7 @@ def unusable(name: str, error: Unusable) -> Finding:
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """Return the result for a function that passed all tests: it passes, unless repeated calls now have other answers.
+    """Return the result for a function that passed all tests: it passes unless repeated calls return different answers.
 
     `seen` is a sentence for the learner on the tests.
     """

@@ -231,7 +231,7 @@ def _split_call(
     """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
     `calls` maps each idempotency key to the first call that got it. `identities` maps each key to the values that
-    identify this call, which are the same when the call is repeated.
+    identify this call; a repetition of the call has the same values.
     """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():

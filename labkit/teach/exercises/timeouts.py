@@ -20,7 +20,7 @@ NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is m
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
 
-    If the variant has `jobs`, it lists jobs that are too large to simulate instead. For these the right timeout is
+    If the variant has `jobs`, check instead these jobs, which are too large to simulate. Their right timeout is
     calculated from the longest time that a transaction can be open (`longest_open`). The simulations confirm the
     formula.
     """

@@ -164,7 +164,7 @@ def _key(run: Run) -> str:
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
     """Yield every state that can follow the engine's next action, including states after a lost answer or a kill.
 
-    Raises `Wrong` if the action is wrong. `keys` is described at `_search`.
+    Raises `Wrong` if the action is wrong. `keys` maps each known idempotency key to its run and its step's number.
     """
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
@@ -252,7 +252,7 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments for the learner's function to which the only right answer is to send a step's message.
+    """Return arguments for the learner's function; the only right answer to them is to send the message of `step`.
 
     `keeps` is the number of hours for which the receiver remembers a key.
     """

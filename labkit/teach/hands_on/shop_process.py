@@ -95,8 +95,8 @@ def inserted(data: bytes) -> Change | None:
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
     """Return the rows inserted into the outbox, read from the replication slot, each with the LSN of its commit.
 
-    `function` is the SQL function that reads the slot. It decides whether the changes are also confirmed or only peeked
-    at.
+    `function` is the SQL function that reads the slot; one such function also confirms the changes, and another does
+    not.
     """
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
@@ -209,9 +209,9 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines that the process wrote into the pipe, and whether it was killed after `PATIENCE` seconds.
+    """Return the lines that the process wrote into the pipe, and whether it took too long and was therefore killed.
 
-    `reading` is the descriptor of the pipe's end for reading.
+    `reading` is the descriptor of the pipe's end for reading. A process may take `PATIENCE` seconds.
     """
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE

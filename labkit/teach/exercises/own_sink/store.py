@@ -287,7 +287,7 @@ def limit(what: int, most: int, *, for_good: bool = True) -> None:
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Perform the requests that arrive on a connection, one a line, until the client closes it.
+    """Perform the requests that arrive on a connection, one per line, until the client closes the connection.
 
     `megabytes` and `seconds` are the limits of this process.
     """

@@ -292,7 +292,7 @@ class Delivery:
     def next(self) -> list[Any] | None:
         """Return the sink's next request, or None if the sink has returned or raised an error.
 
-        With None, `ended` tells whether the sink returned or raised. Raises `Unusable` for an invalid request.
+        If the result is None, `ended` tells which of the two happened. Raises `Unusable` for an invalid request.
         """
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
@@ -320,7 +320,7 @@ class Delivery:
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, and keep the reply; if readers may see other rows now, also read the store.
+        """Let the store perform a request, and keep the reply; if readers may now see different rows, read the store.
 
         Raises `Broken` if the store cannot perform the request.
         """
