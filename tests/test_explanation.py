@@ -323,6 +323,7 @@ print(seconds() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @pytest.mark.slow
+@pytest.mark.variant
 @pytest.mark.parametrize(("kind", "keys"), [("rows", "few")])
 def test_five_million_observations_cost_at_most_twice_the_judge(kind, keys):
     """A clean history is the dearest: the explanation looks at it up to its end. Both make their own observations."""

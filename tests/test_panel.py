@@ -148,7 +148,8 @@ def test_without_a_kernel_a_sentence_says_what_it_is():
     assert "<script" not in html
 
 
-@pytest.mark.slow  # tests/jupyter/test_panel.py does the same in a browser
+@pytest.mark.slow
+@pytest.mark.variant  # tests/jupyter/test_panel.py does the same in a browser
 @pytest.mark.spark
 def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(java, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

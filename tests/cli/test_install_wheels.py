@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from choosing import variant_but
 
 from labkit import __version__
 from labkit.host.syscalls.support import supported
@@ -135,7 +136,7 @@ COMBINATIONS: dict[str, Callable[[Installed], None]] = {
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("requirement", COMBINATIONS)
+@pytest.mark.parametrize("requirement", variant_but(COMBINATIONS.keys() - {"labkit[spark]"}, COMBINATIONS))
 def test_a_combination_can_be_installed_and_does_its_main_work(tmp_path: Path, wheels: Path, requirement: str) -> None:
     there = Installed(tmp_path, wheels)
     try:
