@@ -28,7 +28,7 @@ class ClaimPart(Struct, frozen=True):
 
 
 class CoveragePart(Struct, frozen=True):
-    """How many crash points and required runs with two crashes a report counts, and how many of each were tried."""
+    """The numbers of crash points and of required runs with two crashes, and how many of each were tried."""
 
     found: int
     tried: int

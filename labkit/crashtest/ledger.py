@@ -103,8 +103,8 @@ class Ledger:
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of a complete crash test the runs so far have covered.
 
-        `pairs` are the ids of all possible runs with two crashes. `directed` are the ids of those that a complete test
-        must make. `found` is the number of crash points.
+        `pairs` are the ids of all possible runs with two crashes. `directed` are the ids of the runs with two crashes
+        that a complete test must make. `found` is the number of crash points.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -71,7 +71,7 @@ class Result:
 
     @property
     def fault(self) -> str:
-        """The kind of fault, such as a failing write, that the test caused in this run; empty for a run without one."""
+        """The kind of fault, such as a failing write, that the test caused in this run; empty if there was none."""
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:

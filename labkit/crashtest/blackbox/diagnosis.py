@@ -203,7 +203,7 @@ def diagnose(
 
 
 def _harm_both_ways(summary: Summary) -> str:
-    """Return, as a clause, in how many runs rows are lost and in how many doubled; empty unless both occur.
+    """Return a clause that says how many runs lost rows and how many doubled rows; empty unless both occur.
 
     Only runs with one crash, with a second crash during the recovery, or with a crash loop count.
     """

@@ -46,7 +46,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the contents of a file in which only the first half of this write reached the disk.
+        """Return the contents that the file has if only the first half of this write reached the disk.
 
         `now` are the file's contents after the whole write.
         """

@@ -128,7 +128,7 @@ class Effect:
 class Namer:
     """Names the system calls of a run so that a call has the same name in every run.
 
-    The calls must come in their order, because the names contain running numbers.
+    The calls must come in the order in which they happened, because the names contain running numbers.
     """
 
     def __init__(

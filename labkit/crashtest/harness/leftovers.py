@@ -63,7 +63,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return the ids of the living processes whose environment contains `mark`, the id of a test, sorted."""
+    """Return the sorted ids of the living processes whose environment contains `mark`, the id of a test."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):

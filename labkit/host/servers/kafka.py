@@ -313,7 +313,7 @@ def _yours(address: str, *, required: bool) -> Status:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether the process that began at `started` still runs.
+    """Return whether the process `pid`, which began at the time `started`, still runs.
 
     The start time is needed because a later process may get the same id.
     """
