@@ -246,7 +246,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield all events, or those up to and including the first event that no run without failures could show.
+        """Yield all events, or the events up to and including the first that no run without failures could show.
 
         An event is a row or a reading of the whole store.
         """

@@ -160,7 +160,7 @@ class _Tally:
     def hide(self, row: Observation) -> None:
         """Process a row that readers cannot see, because its transaction is still open at the end of the run.
 
-        Call this only after all rows that readers can see.
+        Call this only after all rows that readers can see have been processed.
         """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:

@@ -816,7 +816,7 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of checkpoint file names for the exercise `12-restart`.
+    """Return lists of checkpoint file names of `engine` (`spark` or `flink`) for the exercise `12-restart`.
 
     Some lists have large numbers, some small numbers, and some have only one file.
     """

@@ -183,7 +183,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, and the observed and expected results that the message lacks."""
+    """Return a judge's finding as text: its message, then observed and expected result unless the message has them."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))

@@ -93,7 +93,7 @@ def _digest(why: str) -> str:
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return a list with the points and comments by hand in a CSV file.
+    """Return a list with the points and comments that a person has entered in a CSV file.
 
     A CSV line about a whole notebook (0 points or excused) becomes one item for each exercise of the notebook. Raises
     `InvalidInput`, whose message has up to ten mistakes, one per line, so that a person can correct them together.
@@ -153,7 +153,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` follows. Raises `InvalidInput`."""
+    """Return a pair: the points in a CSV line (or None), and whether `bonus` follows them. Raises `InvalidInput`."""
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()
@@ -261,8 +261,8 @@ def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
 def templates(folder: Path) -> list[Path]:
     """Return the CSV files in `folder` in which a person enters points, oldest first.
 
-    The number in the name decides. A browser may rename a download, so `marks-2 (1).csv` comes after `marks-2.csv` and
-    before `marks-3.csv`.
+    The number in a file's name decides the order. A browser may rename a download, so `marks-2 (1).csv` comes after
+    `marks-2.csv` and before `marks-3.csv`.
     """
     return sorted(folder.glob("marks*.csv"), key=lambda path: (_number(path), len(path.name), path.name))
 

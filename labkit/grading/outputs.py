@@ -89,8 +89,8 @@ def remembered(out: Path) -> dict[str, str]:
 def _head(out: Path, course: str, seed: int | None) -> Head:
     """Return the course, seed and options that an output folder stores.
 
-    For a new folder, return `course`, `seed` (None: a random seed) and no options.     Raises `InvalidInput` if the
-    folder has another course, another seed, or files of another kind.
+    For a new folder, return `course`, `seed` (None: a random seed) and no options. Raises `InvalidInput` if the folder
+    has another course, another seed, or files of another kind.
     """
     path = out / HEAD
     if out.exists() and not out.is_dir():

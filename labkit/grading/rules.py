@@ -231,7 +231,7 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raise `InvalidInput` if a rubric's parts or the partial credit of an exercise do not fit its maximum points.
+    """Raise `InvalidInput` if a rubric's parts or the partial credit of an exercise do not fit the maximum points.
 
     The message begins with `name`, the name of the rules file.
     """

@@ -32,8 +32,8 @@ The merge tries those again.
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
     """Return the seed with which the shards (separately graded parts) in `parts` were graded.
 
-    Without shards the result is `seed`. Raises `InvalidInput` if a shard has another seed than `seed` or than the other
-    shards, has another course, or cannot be read.
+    Without shards the result is `seed`. Raises `InvalidInput` if the shards have different seeds or another seed than
+    `seed`, if a shard has another course, or if a shard cannot be read.
     """
     for part in parts:
         try:
@@ -122,9 +122,10 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return all output folders of shards (separately graded parts) among `paths` and directly below them.
+    """Return the output folders of shards (separately graded parts): those in `paths`, and those directly inside.
 
-    Raises `InvalidInput` for a missing folder, and, if `alone`, for a folder in which no `labkit grade` has written.
+    The folder `out` is left out. Raises `InvalidInput` for a missing folder and, if `alone`, for a path in which no
+    `labkit grade` has written.
     """
     folders: list[Path] = []
     for path in paths:

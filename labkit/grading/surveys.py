@@ -29,7 +29,7 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return facts about an upload that are only visible in all its file names together, such as the platform.
+    """Return facts about a whole upload that no single file name shows, such as the platform.
 
     `paths` are relative to the folder or archive, whose name is `above`. `repositories` are the Git clones in it, and
     `read` returns the first bytes of a file.

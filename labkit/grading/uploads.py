@@ -286,7 +286,7 @@ class _Walk:
     def repositories(self) -> list[str]:
         """The names of the top-level folders that are Git clones.
 
-        If there is only one top-level folder, and it is no clone, the names of the clones directly inside it.
+        If there is only one top-level folder, and it is no clone, these are the names of the clones directly inside it.
         """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]

@@ -43,12 +43,12 @@ def coordinate(
     log: Path,
     reach: Reach = pass_by,
 ) -> Coordinator:
-    """Open a store and return the coordinator that commits the batches of `query` to it through a sink.
+    """Open a store, and return the coordinator that commits the batches of `query` to this store through a sink.
 
-    `strategy` chooses the sink, and `order` whether it commits before or after the engine logs a batch as done. `store`
-    is a key of `STORES`, and `location` the store's path. `incarnation` is the number of the query's driver, from 1.
-    `log` is the sink's own directory. `reach` is called at each failpoint, where a test may kill the process. Raises
-    `InvalidInput` if the store lacks a capability that the sink needs.
+    `strategy` chooses the sink. `order` says whether the sink commits before or after the engine logs a batch as done.
+    `store` is a key of `STORES`, and `location` the store's path. `incarnation` is the number of the query's driver,
+    from 1. `log` is the sink's own directory. `reach` is called at each failpoint, where a test may kill the process.
+    Raises `InvalidInput` if the store lacks a capability that the sink needs.
     """
     check_capability(strategy, store)
     sink = SINKS[strategy](open_store(store, location), query, incarnation, log, reach)

@@ -122,8 +122,8 @@ class StagedFile:
     def drop(self) -> None:
         """Close the file, and delete it if its path still refers to it.
 
-        The path may no longer do so: the file was renamed, or another process has deleted it and a new writer has
-        created another file at this path. The caller holds the lock on the folder.
+        The path refers to nothing if the file was renamed or another process has deleted it. It refers to another file
+        if a new writer has then created a file at this path. The caller holds the lock on the folder.
         """
         if not self.is_closed and self._is_there():
             self.path.unlink()

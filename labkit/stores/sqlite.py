@@ -259,7 +259,7 @@ class SQLiteStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """Run a query and yield its rows. It has a connection of its own, so it sees only committed data."""
+        """Run a query and yield its rows. The query has its own connection, so it sees only committed data."""
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)

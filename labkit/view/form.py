@@ -12,7 +12,7 @@ from labkit.view.assets import asset
 def with_page(bundle: Any, plain: str, page: str) -> Any:
     """Add plain text and an HTML page to a widget's MIME bundle; return the bundle.
 
-    They are displayed if a notebook is opened without a kernel.
+    Jupyter displays them if a notebook is opened without a kernel.
     """
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:

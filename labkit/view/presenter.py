@@ -131,7 +131,7 @@ class Presenter:
         The result is a dict: `of` is the trace up to the step, and `said` a text that names the violated properties and
         says whether the search was complete. `rungs` is a list with an entry for each action. The entry is about all
         schedules (sequences of actions) that begin with this action: `fate` says whether none, some or all of them
-        violate a property, `share` is the share that does (None if unknown), and `words` is the same as text. `leads`
+        violate a property, `share` is the share that does (None if unknown), and `words` states this as text. `leads`
         says whether the player can jump to a violation.
         """
         session, story = self.session, self.session.story

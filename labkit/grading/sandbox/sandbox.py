@@ -100,8 +100,8 @@ class Sandbox:
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
         """Execute a notebook in a new sandbox during a `with` block; the end of the block ends the sandbox's processes.
 
-        `names` are the Python names of the learner's answers. The yielded run has a connection to each answer in
-        `answers`. `deadline` is in seconds of `time.monotonic`.
+        `names` are the Python names of the learner's answers. The attribute `answers` of the yielded run has a
+        connection to each answer. `deadline` is in seconds of `time.monotonic`.
         """
         self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]

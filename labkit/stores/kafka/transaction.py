@@ -150,7 +150,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
-    """Wait until a subscribed consumer knows this partition of its topic, so that it can then join its group.
+    """Wait until a subscribed consumer knows `partition`, so that the consumer can then join its group.
 
     A consumer that joins too early is a member without this partition. It must join again when the metadata arrive, and
     Kafka refuses its commits in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.

@@ -238,7 +238,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """Run a query and yield its rows. It has a connection of its own, so it sees only committed data."""
+        """Run a query and yield its rows. The query has its own connection, so it sees only committed data."""
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)

@@ -29,8 +29,8 @@ _OPTIONS = ["--HistoryManager.hist_file=:memory:"]
 def prepare() -> None:
     """Create the Jupyter kernel's application and parse its options once, before any kernel process is forked.
 
-    Otherwise each kernel would repeat this. It takes little time, but it writes to objects all over the memory, and a
-    forked process must copy each page of memory that it writes to.
+    Otherwise each kernel would repeat this work. The work takes little time, but it writes to objects all over the
+    memory, and a forked process must copy each page of memory that it writes to.
     """
     app: Any = IPKernelApp.instance()
     app.parse_command_line([_FILE, "", *_OPTIONS])
