@@ -53,7 +53,7 @@ class Pair:
 
 
 def structure(source: str) -> str:
-    """Return a digest of a cell's computation, independent of names, comments and layout; empty for a short cell."""
+    """Return a digest of a cell's code that ignores names, comments and layout; empty for a short cell."""
     if len(source) > _MOST_SOURCE:
         return ""
     try:

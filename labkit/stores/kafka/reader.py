@@ -49,7 +49,7 @@ class Owner(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One record of a store's topic: its Kafka offset (`position`), its row, and its transaction, if it has one."""
+    """One record of a store's topic: its Kafka offset (`position`), its row, and its transaction (if any)."""
 
     position: int
     row: Observation

@@ -59,7 +59,7 @@ class Topic:
             ) from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout (seconds) of later transactions, in this process and in those that open the store later."""
+        """Set the timeout (seconds) of later transactions, here and in processes that open the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
