@@ -178,7 +178,7 @@ class Change(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the two versions with different results are adjacent, so that the later one brought the change."""
+        """Whether the two versions with different results are adjacent; then the later version brought the change."""
         return not self.undecided and not self.untried
 
     @property

@@ -14,9 +14,9 @@ from labkit.crashtest.settings import Settings, settings
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the sink `subject`, given as `FILE:NAME`, and return the report.
 
-    The logs go to `folder`, by default a temporary one. `tell` is called with each progress message. `more` are further
-    options, those of `labkit.crashtest.settings.settings`. Raises `InvalidInput` if the file, the name, the reader or
-    the store does not work.
+    The logs go to `folder`, by default a temporary folder. `tell` is called with each progress message. `more` are
+    further options, those of `labkit.crashtest.settings.settings`. Raises `InvalidInput` if the file, the name, the
+    reader or the store does not work.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()

@@ -95,7 +95,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
     """Return the settings class, for sinks or for pipelines, to which these options belong.
 
-    `words` maps keywords of options to values. Returns None if no option in it names a sink or pipeline to test.
+    `words` maps keywords of options to values. Returns None if no option in `words` names a sink or pipeline to test.
     """
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):

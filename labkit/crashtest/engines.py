@@ -140,7 +140,7 @@ def verdicts() -> dict[str, Verdict]:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A recorded run of a shipped pipeline: its test's command, the versions of its software, and its system calls."""
+    """A recorded run of a shipped pipeline: the test's command, the versions of the software, and the system calls."""
 
     command: str
     versions: list[str]

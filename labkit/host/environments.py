@@ -64,8 +64,8 @@ def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list
     """Return the path of Python in a virtual environment with these requirements, and a list of the packages there.
 
     The packages are texts `name==version`. The environment is kept in labkit's cache, under `name` and a digest of the
-    requirements and of the Python that runs labkit. If it is missing, labkit creates it. Raises `NotInstalled` if the
-    creation fails, and `ServiceUnavailable` if the user has no cache folder.
+    requirements and of the Python that runs labkit. If the environment is missing, labkit creates it. Raises
+    `NotInstalled` if the creation fails, and `ServiceUnavailable` if the user has no cache folder.
     """
     cache = required_cache_folder("Virtual environments")
     content = "\n".join([*requirements, sys.version, sys.executable])

@@ -39,9 +39,9 @@ def watch_lines(
 ) -> WatchedRun:
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before the program exits (EXIT).
 
-    The program must call `Connection.trace` of `labkit.host.line_trace`; it waits until `decide` returns. If `decide`
-    answers KILL, every process in the program's Unix session is killed. After any other answer, even a fault, the
-    program continues. All other parameters, the result and the errors are those of
+    The program must call `Connection.trace` of `labkit.host.line_trace`, which makes the program wait until `decide`
+    returns. If `decide` answers KILL, every process in the program's Unix session is killed. After any other answer,
+    even a fault, the program continues. All other parameters, the result and the errors are those of
     `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()

@@ -232,7 +232,7 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the runs with a second crash during the recovery from a first one, and the runs with a crash loop.
+        """Return the runs with a second crash during the recovery from a first crash, and the runs with a crash loop.
 
         Call this method after the runs with one crash, because those runs show what restarts do. A second crash is
         *directed* if something that a restart did is the reason for it, for example a system call that the first start
@@ -718,7 +718,7 @@ def pipeline_campaign(
     """Provide the crash test of a pipeline, in a `with` block.
 
     At the end of the block the store is emptied and every process of the test is killed. The logs of the runs go to
-    `folder`, by default a temporary one. `tell` is called with each progress message.
+    `folder`, by default a temporary folder. `tell` is called with each progress message.
     """
     if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)
@@ -746,8 +746,9 @@ def _empty(helpers: HelperCommands) -> None:
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the pipeline that the shell command `command` starts, and return the report.
 
-    The logs go to `folder`, by default a temporary one. `tell` is called with each progress message. `more` are further
-    options, those of `pipeline_settings`. Raises `InvalidInput` if the command, the reader or the store does not work.
+    The logs go to `folder`, by default a temporary folder. `tell` is called with each progress message. `more` are
+    further options, those of `pipeline_settings`. Raises `InvalidInput` if the command, the reader or the store does
+    not work.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

@@ -489,8 +489,8 @@ class Recoveries:
     def loops(self, most: int) -> list[Point]:
         """Return up to `most` crash points for crash loops; after a crash there, the restart reaches the point again.
 
-        Points before calls that change rows come first. They may reveal a program that counts an attempt before it
-        writes the rows of a batch, and skips the batch after several attempts.
+        Points before calls that change rows come first. Crashes there may reveal a program that counts an attempt
+        before it writes the rows of a batch, and skips the batch after several attempts.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
@@ -500,8 +500,8 @@ class Recoveries:
         """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
 
         Calls whose names differ only in numbers count as the same call in different batches. The first crash is at the
-        first of these calls that is an important crash point. The second crash is at the last of them in the restart.
-        Calls that change rows are preferred.
+        first of these calls that is an important crash point. The second crash is at the last of these calls in the
+        restart. Calls that change rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]

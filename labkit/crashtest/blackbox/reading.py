@@ -47,7 +47,7 @@ class HelperCommand:
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Prepare the command that the user gave as `option`; its log goes to the folder `scratch`.
+        """Prepare the command that the user gave as `option`; the command's log goes to the folder `scratch`.
 
         `mark` is added to the command's environment, so that the test recognises processes that outlive the command.
         """
@@ -92,7 +92,7 @@ class HelperCommand:
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the command prints as JSON Lines.
 
-        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if its output has
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if the output has
         another form. `asleep` is ignored; it is there because `Reader.values` has the same argument.
         """
         return lines(self.run(seconds), self.option)
@@ -102,7 +102,7 @@ def ending(status: int | None) -> str:
     """Return a clause on how a command ended, such as "it ended with exit code 1".
 
     `status` is the command's exit code, or the negative number of the signal that killed it, or None if the test killed
-    it.
+    the command.
     """
     if status is None:
         return "it was killed"
@@ -173,7 +173,7 @@ class HelperCommands:
     def read(self) -> list[Any]:
         """Return the rows that are in the store now.
 
-        Raises `ReaderFailed` if the reader fails, and `InvalidInput` if it returns something other than rows.
+        Raises `ReaderFailed` if the reader fails, and `InvalidInput` if the reader returns something other than rows.
         """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 

@@ -457,10 +457,10 @@ class Harness:
             self.expectation = usual
 
     def start_two(self, run: PipelineRun, held: str) -> None:
-        """Stop the command before the system call `held`, run a second instance, and let the first one go on.
+        """Stop the command before the system call `held`, run a second instance, and let the first instance go on.
 
-        Then start the command once more, as a scheduler would do. If the second instance waits for the first one, it is
-        killed, because the first one is stopped and so the wait would never end. Raises `JobFailed` if the first
+        Then start the command once more, as a scheduler would do. The second instance is killed if it waits for the
+        first one, because the first one is stopped and so the wait would never end. Raises `JobFailed` if the first
         instance never made the call.
         """
         others: list[Start] = []

@@ -132,8 +132,8 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
     """Return the system calls that the test could not follow, as a dict from the call's name to the pipeline's files.
 
-    `unseen` are the names of all such calls, and `paths` maps each to its files. A call that concerns only other
-    programs' files is left out; a call whose files are unknown is included, with an empty list.
+    `unseen` are the names of all such calls, and `paths` maps each name to the files of the call. A call that concerns
+    only other programs' files is left out; a call whose files are unknown is included, with an empty list.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:

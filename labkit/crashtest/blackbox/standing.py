@@ -181,8 +181,8 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
     """Return the order of writes of a pipeline, given its recorded system calls, and the designs that it may have.
 
     `names` are the names of the calls. `own` has the user's rows (`--write`), which say what kind of write a call
-    makes. They take precedence over the rows that labkit has for known engines. `ends` is a pattern of the call that
-    ends a step, such as a batch.
+    makes. These rows take precedence over the rows that labkit has for known engines. `ends` is a pattern of the call
+    that ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)

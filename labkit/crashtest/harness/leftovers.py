@@ -80,6 +80,6 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 def own_folder() -> AbstractContextManager[Path]:
     """Return a context manager that makes a temporary folder for a test, and removes it afterwards.
 
-    It also removes the folders of earlier tests that were killed.
+    On entry, the context manager also removes the folders of earlier tests that were killed.
     """
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

@@ -124,7 +124,7 @@ def reach(file: str) -> None:
 
 
 def run(job: PlainJob) -> None:
-    """Run the job until it has processed all its input; it continues from its checkpoint if there is one."""
+    """Run the job until it has processed all its input; the job continues from its checkpoint if there is one."""
     reach(job.file)
     module = load(job.file)
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
@@ -217,7 +217,7 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     """Run a query that discards its rows, so that the first query of the user's sink starts faster.
 
-    The query uses the same Spark interface, `adapter`, as the sink. `scratch` is a folder for its files.
+    The query uses the same Spark interface, `adapter`, as the sink. `scratch` is a folder for the query's files.
     """
     folder = scratch / "warm"
     rows = generate(1)
@@ -306,7 +306,7 @@ def sentence_of(error: Exception) -> str:
 
 
 def _cause_in_java(text: str) -> str:
-    """Return the JVM's exception and its root cause from the text of a Py4J error; empty if there is none."""
+    """Return the JVM's exception and its root cause from the text of a Py4J error; empty if the text has none."""
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")

@@ -254,7 +254,7 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
     """Call the user's function as one request (`verb`) demands, and return the reply.
 
     `module` is the user's file, and `name` the reader or sink in it. If the user's function raises an error, the reply
-    contains it.
+    contains the error.
     """
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:

@@ -47,9 +47,10 @@ class WarmJob:
     """One Spark process that was started ahead of time, with a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in the working folder `folder`; it is to run the job that the file `job` describes.
+        """Start the process in the working folder `folder`, for the job that the file `job` describes.
 
-        `place` is a new folder for the process's log, and for the files by which labkit tells the process what to do.
+        The process prepares for the job and then waits. `place` is a new folder for the process's log, and for the
+        files by which labkit tells the process what to do.
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"

@@ -71,7 +71,10 @@ def ask(address: str) -> Server:
 
 
 def address_of(socket: Path, user: str) -> str:
-    """Return the connection string of a PostgreSQL server whose Unix socket is in this folder, without a password."""
+    """Return the connection string of a PostgreSQL server whose Unix socket is in the folder `socket`.
+
+    The string contains no password.
+    """
     return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 

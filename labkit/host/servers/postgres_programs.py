@@ -91,7 +91,7 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder to use for a server: `folder`, or one below `SYSTEM_CACHE` if the server cannot reach `folder`.
+    """Return the folder to use for a server: `folder`, or, if the server cannot reach it, a folder in `SYSTEM_CACHE`.
 
     If this process is root, the server runs as the user `nobody`. The returned folder need not exist.
     """
