@@ -232,8 +232,8 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # its first INSERT it holds SQLite's lock, so the newer one gets *database is locked*, and comes again when the older one has committed. So one place shows little: a test must stop the writer at every place, let it go on with its next
 # batch, and ask what it was told, `"fenced"` or `"written"`.
 #
-# With a plain BEGIN before the look, rows never come twice. In SQLite the look then holds a read lock (or, with a write-ahead log, a snapshot), and one of the two writers gets *database is locked* at its INSERT or COMMIT. But it does not learn why, and
-# nobody tells it `"fenced"`. `BEGIN IMMEDIATE` takes the lock for writers before the look, so the second one waits, and then sees what is true. The newer writer stores
+# With a plain BEGIN before the look, rows never come twice. In SQLite the look then holds a read lock (or, with a write-ahead log, a snapshot), and one of the two writers gets *database is locked* at its INSERT or COMMIT. It does not learn why:
+# only when its engine calls it again, it finds the larger epoch and gets `"fenced"`. `BEGIN IMMEDIATE` takes the lock for writers before the look, so the second one waits, and then sees what is true. The newer writer stores
 # its epoch in the same way, in its first transaction and before it does anything else, whether it has rows to write or not. It cleans up only after that: what nobody names may be a stopped writer's, not a dead one's.
 #
 # Why is a lock alone not enough? The lock of a stopped process stays, and everybody waits. If it is taken away after some time, the stopped writer does not

@@ -128,6 +128,31 @@ def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
         assert found.passed, (variant.name, found.message)
 
 
+@pytest.mark.parametrize("begin", ["BEGIN EXCLUSIVE", pytest.param("BEGIN", marks=pytest.mark.slow)])
+def test_a_writer_whose_engine_tries_again_after_a_lock_gets_all_points(begin: str) -> None:
+    """While a stopped writer has an exclusive lock, no other one can even set up its connection."""
+
+    def write_fenced(db: Any, epoch: int, query: str, batch: int, rows: list[dict[str, Any]]) -> str:
+        db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+        db.execute("CREATE TABLE IF NOT EXISTS newest (query TEXT PRIMARY KEY, epoch INTEGER)")
+        db.execute(begin)
+        db.execute(
+            "INSERT INTO newest VALUES (?, ?) ON CONFLICT (query) DO UPDATE SET epoch = max(epoch, excluded.epoch)",
+            [query, epoch],
+        )
+        [[top]] = db.execute("SELECT epoch FROM newest WHERE query = ?", [query])
+        for row in rows if top == epoch else []:
+            values = [*row.values(), row["id"]]
+            db.execute("INSERT INTO orders SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM orders WHERE id = ?)", values)
+        db.execute("COMMIT")
+        return "written" if top == epoch else "fenced"
+
+    exercise, answer = find("14b-writers"), InNotebook("write_fenced", {"write_fenced": write_fenced})
+    for variant in exercise.public:
+        found = exercise.judge(answer, variant)
+        assert found.passed, (variant.name, found.message)
+
+
 @pytest.mark.slow
 def test_a_file_may_have_a_long_name_in_front_of_that_of_the_query() -> None:
     def write_files(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:

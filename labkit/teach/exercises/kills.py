@@ -5,6 +5,7 @@ real kills (`tests/exercises/test_rules.py`).
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from labkit.core.judge import Guarantee
@@ -39,7 +40,7 @@ AFTER_NOTHING: Requests = ("BEGIN", "COMMIT", *TOGETHER)
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
 """A sink with two transactions: the first writes a row, the second a row and the marker."""
 
-NOTHING: Requests = ("BEGIN", "COMMIT") * 60
+NOTHING: Requests = ("LOOK", "LOOK", *("BEGIN", "COMMIT") * 198)
 """Transactions without content, as a sink makes that commits after each row of another table."""
 
 PUBLIC = (
@@ -48,7 +49,7 @@ PUBLIC = (
     Variant("one commit for both", (("cases", (TOGETHER, UNREAD, AFTER_NOTHING)),)),
     Variant("a marker between rows", (("cases", (BETWEEN, ONE_LASTS)),)),
     Variant("rows before the look", (("cases", (BEFORE_THE_LOOK, WITHIN)),)),
-    Variant("many requests", (("cases", (("LOOK", *NOTHING, "ROW", "MARK"),)),)),
+    Variant("many requests", (("cases", ((*NOTHING, "ROW", "MARK"),)),)),
 )
 
 
@@ -79,6 +80,11 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 def guarantee(requests: Requests) -> Guarantee:
     """Return the guarantee of a sink that makes these requests, is killed once at any point, and then runs again."""
+    return _guarantee(tuple(requests))
+
+
+@lru_cache(maxsize=256)  # a grader asks for the same requests in each submission
+def _guarantee(requests: Requests) -> Guarantee:
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]

@@ -138,7 +138,8 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
             raise Unusable(f"the sink {MADE_ANOTHER_REQUEST}")
         old.perform(request)
     old.trial.look()
-    seen = {row.id for row in old.trial.story.samples[-1].seen}
+    samples = old.trial.story.samples  # none if the sink holds an exclusive lock from its first request on
+    seen = {row.id for row in samples[-1].seen} if samples else set()
     return all(row["id"] in seen for row in rows)
 
 

@@ -65,26 +65,41 @@ def refuse(action: int, _first: str | None, second: str | None, *_: str | None) 
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
-def opened() -> sqlite3.Connection:
-    """Return a connection to `store.db` in the current folder, in autocommit mode.
+def prepare(db: sqlite3.Connection) -> None:
+    """Set up a connection so that it is quick, and refuses statements that a sink must not use, such as ATTACH.
 
-    The connection refuses statements that a sink must not use, such as ATTACH.
+    Raises `sqlite3.OperationalError` if another connection holds an exclusive lock.
     """
-    db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     # A commit then empties the journal and does not remove it: as atomic, and quicker, for thousands of transactions.
     db.execute("PRAGMA journal_mode=TRUNCATE")
     db.execute("PRAGMA synchronous=OFF")  # SIGKILL loses nothing that was written, synced or not
     db.set_authorizer(refuse)
-    return db
 
 
 class Table:
     """A SQLite database as the store of a sink under test, opened by this process."""
 
     def __init__(self) -> None:
-        self.db = opened()
+        self._db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
+        self._is_prepared = False
         self.may_show = True
         """Whether the last request may have changed what other connections see; False inside of a transaction."""
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection, in autocommit mode.
+
+        Raises `sqlite3.OperationalError` at its first use while another connection holds an exclusive lock: a sink gets
+        this error for its first request, as for any other, and a reader tries again later.
+        """
+        if not self._is_prepared:
+            prepare(self._db)
+            self._is_prepared = True
+        return self._db
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
         """Run one SQL statement and return its rows.
@@ -254,7 +269,7 @@ class Process:
     def shut(self) -> None:
         """Close the open store; its files stay on disk."""
         if isinstance(self._store, Table):
-            self._store.db.close()
+            self._store.close()
         self._store = None
         os.chdir("/")
 

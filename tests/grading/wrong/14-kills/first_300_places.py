@@ -1,5 +1,5 @@
-# misconception: a hundred and ten places of a kill are enough
-# says: guarantee(['LOOK', 'BEGIN', 'COMMIT', 'BEGIN', 'COMMIT', 'BEGIN', 'CO
+# misconception: three hundred places of a kill are enough
+# says: guarantee(['LOOK', 'LOOK', 'BEGIN', 'COMMIT', 'BEGIN', 'COMMIT', 'BEGIN', 'CO
 def guarantee(requests):
     def call(stored, some):
         row, held = 0, None
@@ -16,7 +16,7 @@ def guarantee(requests):
                 (stored if held is None else held).append("MARK" if request == "MARK" else row)
 
     lost = twice = False
-    for place in range(min(110, len(requests)) + 1):
+    for place in range(min(300, len(requests)) + 1):
         stored = []
         call(stored, requests[:place])
         call(stored, requests)
