@@ -242,9 +242,9 @@ class _Key(ABC):
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
         """Note when the first row of a record was complete in the store, and when readers could see this row.
 
-        `place` is the position of the record among its key's records, and `earliest` a dict from offset to the time at
-        which a row was first complete. Rows that were visible as soon as they were written are ignored, and so are
-        wrong rows and rows that disappear.
+        `place` is the position of the record among its key's records, and `earliest` a dict from offset to the span of
+        time in which the record's first row became complete. Rows that were visible as soon as they were written are
+        ignored, and so are wrong rows and rows that disappear.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):

@@ -120,7 +120,7 @@ class StrategyFacts:
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """Return the strategy's description of a failpoint, or None if its micro-batches never pass this failpoint."""
+        """Return the step of this strategy at the failpoint `point`, or None if its micro-batches never pass it."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 

@@ -104,7 +104,7 @@ def parent(level: Pairs, number: int) -> int:
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
     """Return an array with the number of each state's partition, from 0 to `parts` - 1.
 
-    The number is computed from a hash of the state. The hash does not depend on the number of bytes in a row.
+    The number is computed from a hash of the state. The hash is the same however many bytes encode a state.
     """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")

@@ -33,7 +33,7 @@ def totals_in(walk: Replay) -> list[Total]:
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
-            f"this run is one of the simulator {walk.model.name}, but only the simulator changelog has totals to show; "
+            f"this run comes from the simulator {walk.model.name}, but only the simulator changelog has totals to show; "
             "name one of its scenarios, such as changelog.retract_stream."
         )
     result = totals(walk.states, walk.actions)

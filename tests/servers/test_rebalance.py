@@ -218,7 +218,7 @@ def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monk
         ((after,), {}, InvalidInput, "exactly one of the parameters"),
         ((after,), {"kill": "a", "stop": "b"}, InvalidInput, "exactly one of the parameters"),
         ((), {"kill": "a"}, InvalidInput, "exactly one of the parameters"),
-        ((after, before), {"kill": "a", "each": {"a": "b"}}, InvalidInput, "pass a single program"),
+        ((after, before), {"kill": "a", "each": {"a": "b"}}, InvalidInput, "pass only one program"),
         ((after, after), {"kill": "a"}, InvalidInput, "two programs have the same name"),
         ((len,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
         ((lambda worker: worker,), {"kill": "a"}, InvalidInput, "functions that you have defined"),

@@ -114,7 +114,7 @@ def test_no_message_is_wider_than_its_column(name: str) -> None:
     ("scenarios", "told"),
     [
         ((), "needs a scenario"),
-        (("barriers.alignment",), "is one of the simulator barriers"),
+        (("barriers.alignment",), "comes from the simulator barriers"),
         (("changelog.lost_retractoin",), "lost_retraction"),
     ],
 )

@@ -105,10 +105,10 @@ class Watch:
         self._ended: AllEnded | None = None
 
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
-        """Decide on the command's system calls until all its processes have ended; return how the command ended.
+        """Decide for each system call of the command and its child processes whether it happens, until all have ended.
 
-        `linger` is how many seconds other processes may outlive the command. If `is_done` returns True, stop watching
-        and leave the command alive.
+        Return how the command ended. `linger` is how many seconds child processes may outlive the command. If `is_done`
+        returns True, stop watching and leave the command alive.
         """
         try:
             held = self._serve(linger, is_done)

@@ -239,10 +239,10 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return an outbox whose orders have similar names, in pairs, to test how an answer compares names.
+    """Return an outbox in which each two neighbouring orders have names that a careless answer takes for equal.
 
-    The ids of the first rows are those in `NUMBERS_ALIKE`, which are similar as well; the later rows have the ids in
-    `ids`.
+    The ids of the first rows are those in `NUMBERS_ALIKE`, which are easily confused as well; the later rows have the
+    ids in `ids`.
     """
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]

@@ -73,7 +73,7 @@ def rebalance(
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
         raise InvalidInput(
             "lab.rebalance() needs a program and exactly one of the parameters stop, slow and kill, as in "
-            "lab.rebalance(commit_after, stop='charged 4'); with the parameter each, pass a single program."
+            "lab.rebalance(commit_after, stop='charged 4'); if you set `each`, pass only one program."
         )
     if each is not None and not each:
         raise InvalidInput(
