@@ -141,7 +141,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _in_browser(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `function`, which is `lab.<name>`: it raises `NeedsInstallation` if it imports a package that a browser lacks.
+    """Wrap the function `lab.<name>`: it raises `NeedsInstallation` if it imports a package that a browser lacks.
 
     A function may import a package only when it is called, so the import of `lab` does not show that the package is
     missing.

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The predicted verdict of one crash, with the reason in one sentence. Fields that are lists contain offsets of records."""
+    """The predicted verdict of one crash, with the reason in one sentence. Its lists contain the offsets of records."""
 
     guarantee: str
     lost: list[int]

@@ -33,8 +33,8 @@ def totals_in(walk: Replay) -> list[Total]:
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
-            f"this run comes from the simulator {walk.model.name}, but only the simulator changelog has totals to show; "
-            "name one of its scenarios, such as changelog.retract_stream."
+            f"this run comes from the simulator {walk.model.name}, but only the simulator changelog has totals to "
+            "show; name one of its scenarios, such as changelog.retract_stream."
         )
     result = totals(walk.states, walk.actions)
     if not result:
