@@ -169,6 +169,22 @@ def test_another_answer_to_the_same_question_fails(ask: Callable[..., RemoteAnsw
         answer.repeat()
 
 
+def test_a_few_questions_are_repeated_often(ask: Callable[..., RemoteAnswer]) -> None:
+    """A function that counts its calls answers otherwise only after a while."""
+    asked = [0]
+
+    def together(connection: socket.socket, first: int, questions: list[bytes]) -> None:
+        for number, question in enumerate(questions, first):
+            asked[0] += argument(question) == 2
+            reply(connection, number, min(argument(question), 20 // max(asked[0], 1)))
+
+    answer = ask(doubled, together)
+    assert outcomes(answer, [1, 2]) == [1, 2]
+    with pytest.raises(AnswerFailed, match="two different answers"):
+        answer.repeat()
+    assert asked == [11]
+
+
 def reply(connection: socket.socket, number: int, value: object) -> None:
     send(connection, json.dumps({"at": number, "plain": value}).encode())
 

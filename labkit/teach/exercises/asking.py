@@ -15,6 +15,10 @@ from labkit.teach.exercises.contract import Answer, Plain
 T = TypeVar("T")
 AGAIN = 40
 """The approximate number of calls that are repeated at the end."""
+OFTEN = 150
+"""The number of repeated calls if a few short ones are repeated often, so that a function that counts is noticed."""
+_LONG = 20_000
+"""The number of characters from which on a call is too long to be repeated, or a list of calls to be repeated often."""
 TOGETHER = 256
 """The largest number of calls that are announced together, so that a wrong answer makes few of them useless."""
 SHOWN = 200
@@ -73,13 +77,13 @@ class Asker:
         """Return the source text of a call of the learner's function, such as `recover([])`."""
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
-    def changed(self) -> str:
+    def changed(self, *, often: bool = False) -> str:
         """Repeat some earlier calls of the learner's function, and compare the answers.
 
-        Returns a sentence about the first answer that is different now, or an empty text.
+        With `often`, a few short calls are repeated many times. Returns a sentence about the first answer that is
+        different now, or an empty text.
         """
-        answers = list(self._answers.values())
-        for arguments, first in answers[:: max(1, len(answers) // AGAIN)]:
+        for arguments, first in self._again(often=often):
             again = self._reply(*arguments)
             # As JSON, because in Python 1 == True == 1.0.
             if json.dumps(again) != json.dumps(first):
@@ -88,6 +92,18 @@ class Asker:
                     "the answer must depend on the arguments alone, because a crash erases everything else."
                 )
         return ""
+
+    def _again(self, *, often: bool) -> Iterator[tuple[Sequence[Plain], Plain]]:
+        """Yield the calls to repeat, each with its first answer, every second time in reverse order.
+
+        Long calls are left out if others remain.
+        """
+        keys = list(self._answers)
+        keys = keys[:: max(1, len(keys) // AGAIN)]
+        keys = [key for key in keys if len(key) <= _LONG] or sorted(keys, key=len)[:1]
+        rounds = min(OFTEN // max(1, len(keys)), _LONG // max(1, sum(map(len, keys)))) if often else 1
+        for number in range(max(1, rounds)):
+            yield from (self._answers[key] for key in (keys[::-1] if number % 2 else keys))
 
 
 def shown(value: Plain) -> str:
