@@ -26,22 +26,33 @@ from labkit.teach.exercises.capstone import (
     moved,
     numbered,
 )
-from labkit.teach.exercises.changes import WITHOUT_HYPHEN, glued_rows, large_counts, many_rows, pair_alike, words_alike
+from labkit.teach.exercises.changes import (
+    MOST_WORDS,
+    WITHOUT_HYPHEN,
+    glued_rows,
+    large_counts,
+    many_rows,
+    pair_alike,
+    words_alike,
+)
+from labkit.teach.exercises.commitment import FOUR
 from labkit.teach.exercises.confused import COMPOSED, PAIRS_ALIKE, WORDS_ALIKE, counts_apart
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
-from labkit.teach.exercises.fence import LARGE, alike_as_floats, long_request, where_remainders_begin_anew
-from labkit.teach.exercises.kafka import logs_alike, long_logs
+from labkit.teach.exercises.delivery import MOST
+from labkit.teach.exercises.fence import LARGE, MOST_RECORDS, alike_as_floats, long_request, where_remainders_begin_anew
+from labkit.teach.exercises.kafka import logs_alike, long_logs, longest_logs
 from labkit.teach.exercises.kills import NOTHING
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
-from labkit.teach.exercises.relay import orders_alike, rows_alike
+from labkit.teach.exercises.relay import MOST_OPEN, MOST_REFUSED, orders_alike, rows_alike
 from labkit.teach.exercises.releases import (
     SINKS,
     Changes,
     changes_to,
     common_cases,
+    longest_texts,
     many_columns,
     places,
     queries,
@@ -56,8 +67,8 @@ from labkit.teach.exercises.repairs import (
     numbers_exchanged,
 )
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
-from labkit.teach.exercises.sinks import CONFUSED_WORDS
-from labkit.teach.exercises.snapshots import LIMIT, crowd, exchanged
+from labkit.teach.exercises.sinks import CONFUSED_WORDS, LARGEST_BATCH, LONGEST_LIST
+from labkit.teach.exercises.snapshots import LARGEST, LIMIT, WEIGHED, crowd, exchanged, inside
 
 T = TypeVar("T")
 Parameters = dict[str, object]
@@ -177,6 +188,8 @@ def _cut(c: Chance) -> Iterator[Variant]:
     systems += [(four, exchanged((low,), c.sample(range(LIMIT), 1))) for low in c.sample(range(LIMIT), 3)]
     systems += [(four, exchanged(gone, came)) for gone, came in (c.sample(pair, 2) for pair in SAME_NUMBER)]
     yield v("swapped numbers", assembled=tuple(("swapped numbers", *system) for system in systems))
+    parts = inside(c.randrange(2, 100), c.randrange(1, 10))
+    yield v("numbers in others", assembled=(*(("numbers in others", four, each) for each in parts), *WEIGHED))
     size = c.randrange(1_020, 1_090)
     crowds = [
         (four, crowd(size, "done", c.randrange(400, 600), 1)),
@@ -184,7 +197,8 @@ def _cut(c: Chance) -> Iterator[Variant]:
         (four, crowd(size, c.pick("done", "saved"), c.randrange(5, 90))),
         (four, crowd(size, "saved")),
     ]
-    yield v("a busy bank", assembled=tuple(("a busy bank", *system) for system in crowds))
+    # The largest snapshots are those of the public variant, because some right answers take a second for each.
+    yield v("a busy bank", assembled=(*(("a busy bank", *system) for system in crowds), *LARGEST))
 
 
 def _atomic(c: Chance) -> Iterator[Variant]:
@@ -202,6 +216,9 @@ def _atomic(c: Chance) -> Iterator[Variant]:
     logs = c.sample(logs, len(logs))
     yield from _systems(c, good, bad)
     yield _assembled(three, logs=logs)
+    ended = [("commit",), ("prepared", "commit")], [("abort",), ("prepared", "abort"), ("prepared", "abort_alone")]
+    chosen = [c.pick((), ("prepared",)), *map(c.choice, ended)]
+    yield _assembled(FOUR, "four logs put together", logs=c.sample(chosen, 3))
 
 
 def _jump(c: Chance) -> Iterator[Variant]:
@@ -315,6 +332,7 @@ def _visible(c: Chance) -> Iterator[Variant]:
     both = [pair for each in PAIRS_ALIKE for pair in (each, each[::-1])]
     lasting = long_logs(c.randrange(1_010, 1_090))
     yield v("confused names, a week", names=(one,), length=1, logs=(*logs_alike(both), *lasting))
+    yield v("logs of some weeks", names=(one,), length=1, logs=tuple(longest_logs(c.randrange(10, 90)))[1:])
 
 
 def _timeout(c: Chance) -> Iterator[Variant]:
@@ -488,8 +506,8 @@ def _fence(c: Chance) -> Iterator[Variant]:
         (0, 0, 1, (0,)),
         (0, 0, 1, (0, 1)),
         *where_remainders_begin_anew(),
-        long_request(first, 1),
-        long_request(c.randrange(99), c.randrange(300, 900)),
+        long_request(first, c.randrange(300, 900), 1_100),
+        long_request(c.randrange(99), MOST_RECORDS - 1),
     )
     yield v("long requests and large numbers", requests=requests)
 
@@ -599,11 +617,12 @@ def _relay(c: Chance) -> Iterator[Variant]:
     glued = tuple(zip((one, two, int(f"{one}{two}")), c.sample(ORDERS, 3), strict=True))
     numbers = c.sample(range(1_000, 9_000), 30)
     yield v("a long outage", rows=rows_alike(numbers), outage=2 * len(PAIRS_ALIKE))
-    size = c.randrange(1_020, 1_090)
-    later = (*((size - place, names[2]) for place in range(size)), (size + 7, c.choice(MANY_WORDS)))
+    size = MOST_OPEN - 1
+    later = (*((size - place, names[2]) for place in range(size)), (size + c.randrange(1, 9), c.choice(MANY_WORDS)))
     yield v("a long queue", rows=later, held=(0,))
-    some = c.randrange(110, 130)
-    yield v("a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some - 1)))
+    yield v("a long life", rows=later, sent=MOST_OPEN)
+    some = c.randrange(MOST_REFUSED - 9, MOST_REFUSED)
+    yield v("a long list", rows=tuple(enumerate(map(str, range(some + 1)))), held=tuple(range(some)))
     yield v("nothing to do in a long list", rows=tuple(enumerate(map(str, range(some)))), held=tuple(range(some)))
     yield v("every kind of name", outboxes=tuple(orders_alike(WORDS_ALIKE, c.randrange(100))))
     yield v("an id of 0", rows=((one, "A"), (0, "A"), (two, "B")), refusals=1)
@@ -640,7 +659,8 @@ def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
 
     Two such column names, or the types of two columns, differ in a single character or number.
     """
-    yield many_columns(base, c.randrange(9, 12))
+    yield many_columns(base, c.randrange(9, 20))
+    yield from longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
     pair = tuple((f"{name}{COMPOSED[1]}", f"struct<a:{kind},b:bigint>") for kind in ("int", "string"))
     alike = {**base, "checkpoint": f"{name}1 ", "table": f"{name}2 ", "filter": f"amount = {name}"}
@@ -724,8 +744,8 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
     yield v("pairs", assembled=tuple(("pairs", {"words": "hello"}, pair_alike(*pair)) for pair in WITHOUT_HYPHEN))
     one, two = sorted(c.sample("abcdefgh", 2))
-    counts = [large_counts(c.randrange(*bounds)) for bounds in ((110, 140), (1_015, 1_030))]
-    for parts in (*counts, many_rows(c.randrange(113, 118)), glued_rows(one, two)):
+    counts = [large_counts(number) for number in (c.randrange(110, 140), MOST_WORDS - 10)]
+    for parts in (*counts, many_rows(c.randrange(190, 200)), glued_rows(one, two)):
         yield _assembled({"words": "hello"}, "a lot", **parts)
     # Rows of words that are not among the counted ones, but nearly.
     first, second = c.sample(("hello", "world", "stream", "spark", "flink", "table"), 2)
@@ -982,7 +1002,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a late answer", records=1, delays=1, duplicates=c.pick(0, 1), drops=1, crashes=1),
         v("many ids in the table", known=tuple(c.sample(range(3_000), c.randrange(130, 160)))),
         v("ids of many digits", large=c.randrange(10**17, 10**18)),
-        v("a table of some years", first=c.randrange(1_000), size=c.randrange(5_010, 5_100)),
+        v("a table of some years", first=0, size=MOST, places=(0, c.randrange(-9, 0))),
     ],
     "02-chain": lambda c: [
         v("a loss, a crash", processes=3, records=c.pick(1, 2), duplicates=0),
@@ -1021,7 +1041,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("one batch", words=c.pick(*TOGETHER), records_per_batch=3, crashes=c.pick(1, 2)),
         v("many batches", batch=c.randrange(101, 109), rows=c.randrange(12, 30)),
         v("a number that two others make", batch=c.pick(12, 23, 34, 45, 56), rows=c.randrange(1, 4)),
-        v("a day of rows", batch=c.randrange(2, 9), rows=c.randrange(1_001, 1_099)),
+        v("a day of rows", batch=c.randrange(2, 9), rows=LARGEST_BATCH),
     ],
     "06-recover": lambda c: [
         v("a crash", words=(words := c.pick(*WORDS)), records_per_batch=c.pick(2, 3), crashes=c.pick(1, 2)),
@@ -1031,7 +1051,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a second attempt", words=c.pick(*BATCHES), records_per_batch=1, crashes=1, retries=c.pick(1, 2)),
         v("many tasks", decided=c.randrange(101, 109), tasks=c.randrange(12, 20)),
         v("the next batch has another digit", decided=c.pick(9, 99, 999), tasks=c.randrange(3, 6)),
-        v("years of votes", decided=c.randrange(1_200, 9_000), tasks=c.randrange(1_001, 1_099)),
+        v("years of votes", decided=c.randrange(2, 9), tasks=LONGEST_LIST),
     ],
     "06-jump": _jump,
     # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an

@@ -346,7 +346,7 @@ check("02-dedup")
 print(*sorted(sys.modules), sep="\\n")
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "check 1 of 6 failed" in ran.stdout
+    assert "check 1 of 7 failed" in ran.stdout
     loaded = set(ran.stdout.splitlines())
     judges = {path.stem for path in Path(delivery.__file__).parent.glob("*.py") if "\nJUDGES = " in path.read_text()}
     assert {each for each in judges if f"labkit.teach.exercises.{each}" in loaded} == {"delivery"}

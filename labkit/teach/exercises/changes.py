@@ -340,6 +340,8 @@ WITHOUT_HYPHEN = tuple(pair for pair in PAIRS_ALIKE if "-" not in "".join(pair))
 TWICE: dict[str, object] = {**QUIET, "words": "hello-hello"}
 THREE: dict[str, object] = {**QUIET, "words": "hello-hello-hello"}
 UPSERT: dict[str, object] = {"encoding": "upsert"}
+MOST_WORDS = 5_000
+"""The largest number of words that are counted, as the task says."""
 ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "counts": (1, 11), "rows": 1}
 
 
@@ -369,13 +371,13 @@ def large_counts(number: int) -> dict[str, object]:
 def many_rows(number: int) -> dict[str, object]:
     """Return a description of simulator states with an input of `number` different words.
 
-    Exercise `10b-prefix` builds its test cases from the description: the right table, and a table with a wrong count
-    near its end.
+    Exercise `10b-prefix` builds its test cases from the description: the right table, tables with a wrong count near
+    their end, and one without the last row.
     """
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
-    late = number - 12
-    return {"input": "-".join(words), "tables": [rows, [*rows[:late], [words[late], 2], *rows[late + 1 :]]]}
+    wrong = [[*rows[:late], [words[late], 2], *rows[late + 1 :]] for late in (number - 12, number - 1)]
+    return {"input": "-".join(words), "tables": [rows, *wrong, rows[:-1]]}
 
 
 BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", ": ")
@@ -466,8 +468,8 @@ JUDGES = {
             "large counts, and many rows",
             assembled=(
                 ("a hundred words", QUIET, large_counts(130)),
-                ("a thousand words", QUIET, large_counts(1_040)),
-                ("many rows", QUIET, many_rows(130)),
+                ("thousands of words", QUIET, large_counts(MOST_WORDS - 10)),
+                ("many rows", QUIET, many_rows(MOST_ROWS)),
                 ("two rows in one text", QUIET, glued_rows("x", "y")),
             ),
         ),

@@ -60,6 +60,8 @@ WATCH = Watch(
 )
 TWO: dict[str, object] = {"participants": 2, "losses": 0}
 THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
+FOUR: dict[str, object] = {**THREE, "participants": 4}
+"""A system with the largest number of participants, as the task says."""
 
 
 JUDGES = {
@@ -84,5 +86,6 @@ JUDGES = {
             bad=(("commit before all votes", {**THREE, "broken": "early"}),),
         ),
         variant("any two logs", assembled=(("any two logs", TWO, {"logs": LOGS}),)),
+        variant("four participants", assembled=(("any four logs", FOUR, {"logs": ((), *LOGS[5:7])}),)),
     ),
 }

@@ -27,6 +27,21 @@ SAME_TEXTS = (
     *(("ohlvxzmc", "jbnunzns"), ("pkxhnskx", "aiyvyjdd"), ("Aa", "BB"), ("az", "bY"), ("listen", "silent")),
 )
 """Pairs of texts with the same CRC-32, Adler-32, 32 or 40 bits of a common hash, polynomial hash, or letters."""
+SAME_WEIGHTS = (
+    *((50, 94), (63, 594), (96, 796), (100, 350), (103, 215), (151, 270), (161, 285), (181, 238), (215, 260)),
+    *((225, 1_987), (251, 1_092), (264, 1_148), (370, 412), (380, 470), (478, 1_086), (568, 2_258), (612, 3_254)),
+    *((641, 3_408), (725, 990), (739, 1_366), (775, 1_437), (889, 1_043), (935, 1_658), (940, 950), (981, 991)),
+    *((1_062, 5_865), (1_140, 4_561), (1_456, 53_905), (1_562, 57_812), (1_810, 3_249), (2_432, 51_755)),
+    *((2_619, 55_598), (2_912, 4_341), (3_271, 5_697), (3_565, 25_599), (3_632, 4_715), (4_996, 6_584)),
+    *((7_080, 50_942), (7_206, 19_322), (7_313, 9_418), (7_716, 20_684), (11_552, 36_146), (12_403, 38_842)),
+    *((15_146, 44_796), (18_377, 44_361), (24_583, 61_451), (29_872, 68_709), (32_503, 43_542), (34_237, 82_583)),
+    *((36_768, 88_644), (46_746, 51_323), (51_173, 72_954), (53_703, 93_160), (65_279, 87_004)),
+)
+"""Pairs of numbers that get the same weight in a table that a usual seed fills.
+
+The seeds are 0, 1, 2, 42 and 123 of `random.Random`, and each weight has 16 to 32 bits. For each seed and each of a few
+ways to draw a weight, such as `getrandbits(20)`, this is the first pair.
+"""
 _MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
 """Texts at which a rule may cut a text into parts, or that it may strip."""
 LENGTHS = (70, 300, 5_100)

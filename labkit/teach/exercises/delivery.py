@@ -18,7 +18,8 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
     A variant with `known`, `large` or `size` tests single messages instead, each with a table of ids that the receiver
     has already stored. With `known`, this list is the table. With `large`, the table contains this id, and the messages
-    have similar ids. With `size`, the table contains that many ids, which follow the id `first`.
+    have similar ids. With `size`, the table contains that many ids, which follow the id `first`, and the messages have
+    the ids at `places`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -51,11 +52,11 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield the newest, a middle and the oldest id in a long table of known ids, each paired with this table."""
+    """Yield the ids at some places of a long table of known ids, each paired with this table."""
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]
-    for number in (table[0], table[size // 2], table[-1]):
-        yield number, table
+    for place in variant["places"]:
+        yield table[place], table
 
 
 def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
@@ -82,6 +83,8 @@ SINGLE = {
     for name, cases in (("known", _single_messages), ("large", _large_ids), ("size", _long_table))
 }
 """The checks of single messages, by the parameter of a variant that asks for them."""
+MOST = 30_000
+"""The largest number of ids in the table, as the task says."""
 CHAIN = Settings(
     "chain_settings",
     "delivery",
@@ -104,7 +107,8 @@ JUDGES = {
         variant("two under way", records=2, window=2, duplicates=0, crashes=0),
         variant("many ids in the table", known=(*range(3, 12), 2, 1, 0, *range(12, 140))),
         variant("large ids", large=987_654_321_012_345_678),
-        variant("a very long table", first=0, size=5_050),
+        variant("a very long table", first=0, size=5_050, places=(0, 2_525, -1)),
+        variant("the longest table", first=0, size=MOST, places=(0,)),
     ),
     "02-chain": by(CHAIN.judge, variant("three processes, a crash, a loss", processes=3, records=1, duplicates=0)),
 }

@@ -144,8 +144,9 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
     Returns None if the answer lists exactly the right offsets, in order.
     """
+    sent, accepted = {*request.offsets}, {*answer.accepted}
     for offset in answer.accepted:
-        if offset not in request.offsets:
+        if offset not in sent:
             return f"Offset {offset} is not in the request.", "An offset is accepted that was not sent."
         if offset < request.following:
             return (
@@ -153,7 +154,7 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
                 "An offset is accepted that is stored already.",
             )
     for offset in right.accepted:
-        if offset not in answer.accepted:
+        if offset not in accepted:
             return (
                 f"Offset {offset} is new, and its row is lost, because the sender assumes that it is stored.",
                 "A new offset is not accepted.",
@@ -191,9 +192,13 @@ LARGE = (
 """Requests whose numbers a rule confuses that cuts them to 32 bits, compares them as text, or expects them near."""
 
 
-def long_request(first: int, stored: int) -> tuple[int, int, int, tuple[int, ...]]:
-    """Return a request with more than a thousand records, the first `stored` of which are in the store."""
-    offsets = tuple(range(first, first + 2 * 1_100, 2))
+MOST_RECORDS = 5_000
+"""The largest number of records in a request, as the task says."""
+
+
+def long_request(first: int, stored: int, size: int = MOST_RECORDS) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return a request with `size` records from the offset `first` on, the first `stored` of which are in the store."""
+    offsets = tuple(range(first, first + 2 * size, 2))
     return 3, offsets[stored], 3, offsets
 
 
@@ -239,7 +244,10 @@ JUDGES = {
         variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
         variant("a topic of many years", requests=OLD),
         variant("a group of many generations", requests=tuple(alike_as_floats(2**53))),
-        variant("numbers far apart, and long requests", requests=(*LARGE, long_request(0, 0), long_request(5, 700))),
+        variant(
+            "numbers far apart, and long requests",
+            requests=(*LARGE, long_request(0, 0), long_request(5, MOST_RECORDS - 1)),
+        ),
         variant("numbers of up to 19 digits", requests=tuple(where_remainders_begin_anew())),
     )
 }

@@ -4,9 +4,11 @@ The simulator's own partition (`sim/models/kafka_log/state.py`) says which offse
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
 
 from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
-from labkit.teach.exercises.asking import Asker, a_list
+from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.confused import PAIRS_ALIKE
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
@@ -49,6 +51,7 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
             yield "abort", name
 
 
+@cache
 def visible(log: Log) -> list[int]:
     """Return the offsets that a read_committed reader gets from a log. This is the right answer to the exercise."""
     numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
@@ -73,21 +76,38 @@ def long_logs(entries: int) -> Iterator[Log]:
     yield tuple(each for end in ("commit", "abort", "commit") * 8 for each in (("write", "a"), (end, "a")))
 
 
+MOST = 5_000
+"""The largest number of entries in a log, as the task says."""
+
+
+def longest_logs(first: int) -> Iterator[Log]:
+    """Yield two logs of the largest size whose last entries decide, and one with many transactions open at once.
+
+    The numbers in the names of the latter count up from `first`.
+    """
+    plain = [("plain", "")] * (MOST - 2)
+    yield (*plain[3:], ("write", "a"), ("write", "b"), ("plain", ""), ("abort", "a"), ("commit", "b"))
+    yield (("write", "a"), *plain, ("commit", "a"))
+    names = [f"t{number}" for number in range(first, first + 130)]
+    markers = zip(["commit", *["commit", "abort"] * 65], names[::-1], strict=False)
+    yield (*(("write", name) for name in names), *markers)
+
+
 def _wrong(ask: Asker, log: Log) -> Finding | None:
     entries: Plain = [list(entry) for entry in log]
     got = a_list(ask, ask(entries), "offsets")
     right = visible(log)
     if got == right:
         return None
-    if more := [each for each in got if each not in right]:
+    if more := list(islice((each for each in got if each not in right), 1)):
         fault = f"offset {more[0]} must not be there"
         general = "A reader gets a record that it must not get, or not yet."
-    elif missing := [each for each in right if each not in got]:
+    elif missing := list(islice((each for each in right if each not in got), 1)):
         fault = f"offset {missing[0]} is missing"
         general = "A reader misses a record that it could get."
     else:
         fault = general = "The offsets are in the wrong order, or some are repeated"
-    expected = f"A reader at read_committed gets {right}."
+    expected = f"A reader at read_committed gets {shown(list[Plain](right))}."
     message = f"{ask.with_answer(entries)}: {fault}. {expected}"
     return Finding(False, message, ask.with_answer(entries), expected, general=general)
 
@@ -110,5 +130,6 @@ JUDGES = {
         variant(
             "names alike, and long logs", names=("a",), length=1, logs=(*logs_alike(PAIRS_ALIKE), *long_logs(1_050))
         ),
+        variant("the longest logs", names=("a",), length=1, logs=tuple(longest_logs(1))),
     ),
 }

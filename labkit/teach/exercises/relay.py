@@ -58,8 +58,9 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
     `variant` has `rows` in the order of commits, and optionally `first` (the number of rows that exist at the start),
     `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
     `outage` (the number of messages in a row that a broker refuses while it is down). If it has `held` (the positions
-    of rows that the broker has refused), check only the next step. If it has `outboxes` (a list of tables), check two
-    runs with each table: in one run the broker refuses every message, in the other run none.
+    of rows that the broker has refused), check only the next step. The same holds for `sent` (the number of rows at the
+    beginning that the process has published; it has marked all of them but the first). If it has `outboxes` (a list of
+    tables), check two runs with each table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -69,7 +70,9 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
             states += _search(ask, rows, {"outage": len(rows)}, until=len(rows) + 1)
             states += _search(ask, rows, {}, until=2 * len(rows))
         if "rows" in parameters:
-            states += _search(ask, parameters["rows"], parameters, until=1 if "held" in parameters else None)
+            states += _search(
+                ask, parameters["rows"], parameters, until=1 if {"held", "sent"} & {*parameters} else None
+            )
     except Unusable as error:
         return unusable(ask.name, error)
     except Wrong as wrong:
@@ -84,8 +87,12 @@ def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], un
     wrong step.
     """
     rows = [(int(number), str(order)) for number, order in outbox]
+    sent = tuple(range(parameters.get("sent", 0)))
     begin = Run(
         parameters.get("first", len(rows)),
+        marked=frozenset(sent[1:]),
+        published=sent,
+        topic=sent,
         refused=tuple(parameters.get("held", ())),
         crashes=parameters.get("crashes", 0),
         refusals=parameters.get("outage", 0) or parameters.get("refusals", 0),
@@ -255,6 +262,11 @@ def orders_alike(groups: Iterable[Sequence[str]], first: int) -> Iterator[tuple[
         yield tuple(enumerate(orders, first))
 
 
+MOST_OPEN, MOST_REFUSED = 5_000, 500
+"""The largest numbers of open rows, and of refused messages, as the task says; so many may be published as well."""
+LONGEST = (*((place, "A") for place in range(1, MOST_OPEN)), (MOST_OPEN, "B"))
+"""The longest outbox, in which only the last row is about another order."""
+
 JUDGES = {
     "09d-relay": by(
         judge_relay,
@@ -262,11 +274,12 @@ JUDGES = {
         variant("a crash", rows=((1, "A"), (2, "A"), (3, "B")), crashes=1),
         variant("a refused message", rows=((1, "A"), (2, "A"), (3, "B"), (4, "B")), refusals=1),
         variant("orders alike", rows=rows_alike(range(1, 50)), outage=len(PAIRS_ALIKE) * 2),
-        variant("a long outbox", rows=(*((place, "A") for place in range(1, 1_050)), (5_000, "B")), held=(0,)),
+        variant("a long outbox", rows=LONGEST, held=(0,)),
+        variant("a long life of the relay", rows=LONGEST, sent=MOST_OPEN),
         variant(
             "many refused messages",
-            rows=tuple((place, f"order {place}") for place in range(1, 120)),
-            held=tuple(range(118)),
+            rows=tuple((place, f"order {place}") for place in range(1, MOST_REFUSED + 2)),
+            held=tuple(range(MOST_REFUSED)),
         ),
         variant("the id 0", rows=((0, "A"), (1, "B"), (2, "A")), crashes=1),
         variant("ids that do not grow", rows=((7, "A"), (3, "A"), (5, "B")), first=1, crashes=1),

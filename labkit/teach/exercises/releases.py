@@ -293,29 +293,58 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
     ]
 
 
-def many_columns(parts: Version, size: int) -> Variant:
-    """Return a variant whose old version is large: `size` key columns, 13 values, 112 sources and 15 settings.
+MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
+"""The largest number of sources, of key columns, values and settings, and of characters of a text, as the task says."""
 
-    A checkpoint of Spark remembers 15 settings; each test changes only one of them. `parts` are the other parts of the
-    version, as `places` returns them.
+
+def many_columns(parts: Version, low: int) -> Variant:
+    """Return a variant whose old version is as large as the task allows, with 20 columns of keys, for example.
+
+    `low` is a number of sources. `parts` is the rest of the version, as `places` returns it.
     """
-    keys = tuple((f"column {number}", "string") for number in range(size))
-    values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(13))
+    keys = tuple((f"column {number}", "string") for number in range(MOST_COLUMNS))
+    values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(MOST_COLUMNS))
     first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
     last = (("max(amount)", "bigint", True), ("sum(price)", "double", True))
     names = (("column", "string"), ("column", "int"))
     changes: list[Changes] = [
         {},
-        *changes_to("sources", 12, 2, 113),
-        *changes_to("keys", *((new, *keys[1:]) for new in names), *((*keys[:-1], new) for new in names)),
+        *changes_to("sources", low, 2, MOST_SOURCES - 1),
+        *changes_to("keys", *((new, *keys[1:]) for new in names), *((*keys[:-1], new) for new in names), keys[:-1]),
         *changes_to("values", *((new, *values[1:]) for new in first), *((*values[:-1], new) for new in last)),
         *changes_to("values", *((*values[:at], ("max(amount)", "bigint", True), *values[at + 1 :]) for at in (9, 11))),
+        *changes_to("values", (*values[:16], ("sum(amount 16)", "double", True), *values[17:]), values[:-1]),
     ]
-    settings = {**parts["settings"], **{f"setting {number}": 200 for number in range(15 - len(parts["settings"]))}}
+    settings = {**parts["settings"]}
+    settings |= {f"setting {number}": 200 for number in range(MOST_COLUMNS - len(settings))}
     others = changes_to("settings", *({**settings, name: 5} for name in settings))
-    old = {**parts, "sources": 112, "keys": keys, "values": values, "settings": settings}
+    old = {**parts, "sources": MOST_SOURCES, "keys": keys, "values": values, "settings": settings}
     cases = [*with_every_sink(changes), *((change, KEYS, False) for change in others)]
     return variant("many columns", old=old, cases=tuple(cases))
+
+
+def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
+    """Yield variants in which texts of the largest length differ in one character only: the last, first or middle one.
+
+    The texts consist of `letters`. `parts` is a version, as `places` returns it. In one variant the query has state.
+    """
+    text = (letters * LONGEST_TEXT)[:LONGEST_TEXT]
+    middle = LONGEST_TEXT // 2
+    one, *others = text, f"{text[:-1]}.", f".{text[1:]}", f"{text[:middle]}.{text[middle + 1 :]}"
+    rest = {**parts, "filter": one, "checkpoint": one, "table": one}
+    changes: list[Changes] = [{}, *({part: other} for part in ("filter", "checkpoint", "table") for other in others)]
+    cases = tuple((change, KEYS, late) for change in changes for late in (False, True))
+    yield variant("the longest texts", old={**rest, "keys": (), "values": ()}, cases=cases)
+    columns: list[Changes] = [
+        *changes_to("filter", *others),
+        *changes_to("keys", *(((other, one),) for other in others), *(((one, other),) for other in others)),
+        *changes_to(
+            "values", *(((other, one, True),) for other in others), *(((one, other, True),) for other in others)
+        ),
+    ]
+    state = {"keys": ((one, one),), "values": ((one, one, True),)}
+    cases = tuple((change, KEYS, False) for change in columns)
+    yield variant("the longest texts in the state", old={**rest, **state}, cases=cases)
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
@@ -352,7 +381,8 @@ def _public() -> Iterator[Variant]:
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
         yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))
-    yield many_columns(old, 8)
+    yield many_columns(old, 12)
+    yield from longest_texts(old, "amount >= 1 and ")
 
 
 JUDGES = {

@@ -8,7 +8,7 @@ labkit also asks for the keys of single records.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import combinations, product
 from random import Random
@@ -126,13 +126,20 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
     The input consists of the words of `variant`, the words in `CONFUSED`, many other similar words, and then one word
     again and again, up to offsets near `large`. Of the repeated word, only records with similar offsets or counts are
-    tested. Keys that are a hash must be long enough (`FEWEST_BITS`).
+    tested. Keys that are a hash must be long enough (`FEWEST_BITS`). A record that runs again must keep its key.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
-    texts: list[str] = []
+    texts, keys = list[str](), dict[str, tuple[dict[str, Plain], str]]()
 
     def wrong(row: dict[str, Plain]) -> Finding | None:
         key = usable_key(ask, row)
+        first = keys.setdefault(str(row["offset"]), (row, key))
+        if first[1] != key:
+            message = f"{ask.with_answer(first[0])} and {ask.with_answer(row)}: one record has two keys in two runs."
+            general = "In a long input a record has another key if it runs again, in another batch."
+            return Finding(False, message, "a record with two keys", "one key for each record", general=general)
+        if first[0] is not row:
+            return None
         other = before.setdefault(key, row)
         if (other["offset"], other["word"]) != (row["offset"], row["word"]):
             message = f"{ask.call(other)} and {ask.with_answer(row)}: two different records have the same key."
@@ -142,7 +149,7 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
         texts.append(" ".join(map(str, answered)) if type(answered) is list else str(answered))
         return None
 
-    rows = ask.announced(_long_input(variant["words"], variant["large"]), lambda row: [row])
+    rows = ask.announced(_with_later_runs(_long_input(variant["words"], variant["large"])), lambda row: [row])
     finding = ask_each(ask, rows, wrong, "Each of {} records of a long input has its own key")
     return (_too_short(ask, texts) or finding) if finding.passed else finding
 
@@ -158,6 +165,25 @@ def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
     )
     general = "The key is a hash, or a number, of too few bits: some records have the same."
     return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=general)
+
+
+def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
+    """Yield rows, and some of them again as another run writes them: in another batch, by another attempt.
+
+    These are the first row of each number of bits of offsets and counts, and of each length of words, and the last row.
+    """
+    sizes, row = set[tuple[str, int]](), dict[str, Plain]()
+    for row in rows:
+        yield row
+        offset, word, count = row["offset"], row["word"], row["count"]
+        assert isinstance(offset, int)
+        assert isinstance(word, str)
+        assert isinstance(count, int)
+        size = {("offset", offset.bit_length()), ("word", len(word)), ("count", count.bit_length())}
+        if not size <= sizes:
+            sizes |= size
+            yield {**row, "batch": 3, "attempt": 2}
+    yield {**row, "batch": 0, "attempt": 3}
 
 
 def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
@@ -263,6 +289,11 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
 
 MANY = 1_000
 """The number of rows, handles or votes above which the judge leaves out some test cases that would take too long."""
+LARGEST_BATCH, LONGEST_LIST, MOST_CONFIRMED = 3_500, 2_000, 5_000
+"""The largest numbers of a batch's rows, of handles or votes in a list, and of confirmed batches, as the tasks say.
+
+With more rows or handles, the steps of a right answer would be longer than an answer may be.
+"""
 LARGE: list[Plain] = [7, 2**32 + 7, 123_456_789_123_457, 2**53 + 1, 2**60 + 1]
 """Offsets that change if an answer stores them in 32 bits or as floating-point numbers."""
 REMAINDERS = (
@@ -275,14 +306,16 @@ REMAINDERS = (
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
     """Yield arguments of the learner's `commit`: a batch, its rows' offsets, and the batches already confirmed."""
     batch: int = variant["batch"]
-    offsets: list[Plain] = [*range(1_000, 1_000 + variant["rows"])]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
-    yield batch, offsets, others
-    if len(offsets) > MANY:
-        # Also a confirmation in the middle of a long list.
-        before, after = (range(first, first + MANY) for first in (batch + 1, batch + 1 + MANY))
-        yield batch, offsets, [*before, batch, *after]
+    if variant["rows"] > MANY:
+        # Also a confirmation at either end of a long list.
+        offsets: list[Plain] = [*range(variant["rows"])]
+        many = range(batch + 1, batch + 1 + MOST_CONFIRMED)
+        yield batch, offsets, others
+        yield from ((batch, offsets[:3], confirmed) for confirmed in ([*many], [batch, *many[1:]], [*many[1:], batch]))
         return
+    offsets = [*range(1_000, 1_000 + variant["rows"])]
+    yield batch, offsets, others
     # The offsets of a batch need not follow one another: a topic also has transaction markers.
     yield batch, offsets[::2], others
     yield batch, LARGE, others
@@ -298,7 +331,8 @@ def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Fin
     steps = a_list(ask, ask(batch, rows, confirmed), "steps")
     due: list[Plain] = [] if batch in confirmed else [["write", offset] for offset in rows]
     writes = [step for step in steps if step != ["confirm", batch]]
-    is_right = sorted(map(str, writes)) == sorted(map(str, due)) and writes == steps[: len(writes)]
+    is_whole = writes == due or sorted(map(str, writes)) == sorted(map(str, due))
+    is_right = is_whole and writes == steps[: len(writes)]
     if is_right and (batch in confirmed or len(steps) > len(writes)):
         return None
     what = "this one too, so nothing must be written" if batch in confirmed else "but not this one"
@@ -343,11 +377,10 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
     few = [last[0], last[tasks // 2], last[-1]]
     yield decided, [{"batch": decided, "handles": last}], [*few, f"q0-b{decided + 1}-p0-i1"]
     for many in (tasks // 4, tasks):
-        batches = range(decided - many, decided)
-        old: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in batches]
-        votes = [*old, {"batch": decided, "handles": [few[0]]}]
-        open_ = [old[place]["handles"][0] for place in (0, len(old) // 2, -1)]
-        yield decided, votes, [*open_, few[0], few[1]]
+        batches = range(decided + 1 - many, decided + 1) if decided > many else range(many)
+        votes: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in batches]
+        open_ = [votes[place]["handles"][0] for place in (0, len(votes) // 2, -1)]
+        yield batches[-1], votes, [*open_, f"q0-b{batches[-1]}-p1-i1"]
     yield decided, [{"batch": decided, "handles": [few[1]]}], last
 
 
@@ -545,7 +578,7 @@ JUDGES = {
         variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
         variant("one batch of three, two crashes", words="hello-hello-world", records_per_batch=3, crashes=2),
         variant("batch 12, after many others", batch=12, rows=3),
-        variant("a batch of many rows", batch=3, rows=1_050),
+        variant("a batch of many rows", batch=3, rows=LARGEST_BATCH),
     ),
     "06-recover": by(
         judge_recovery,
@@ -555,7 +588,7 @@ JUDGES = {
         ),
         variant("a task is tried twice, one crash", words="hello-world", records_per_batch=1, retries=1),
         variant("batch 9 is decided, and not batch 10", decided=9, tasks=3),
-        variant("a batch of many tasks", decided=2_000, tasks=1_050),
+        variant("a batch of many tasks", decided=7, tasks=LONGEST_LIST),
     ),
     "06-jump": by(
         judge_jump,

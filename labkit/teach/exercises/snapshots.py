@@ -7,6 +7,7 @@ from typing import Any
 from labkit.sim.model import Model
 from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends
 from labkit.sim.wording import members
+from labkit.teach.exercises.confused import SAME_WEIGHTS
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import by, variant
 from labkit.teach.exercises.invariants import Watch
@@ -46,6 +47,8 @@ _WAYS = {
 """The ways to record a transfer, each as a combination of `_PLACES`."""
 LIMIT = 100_000
 """All numbers of transfers are below this limit, as the task promises, so an answer may use one bit for each."""
+MOST = 5_000
+"""The largest number of transfers in a snapshot, as the task says."""
 CONFUSED = (
     *((f"numbers {apart} apart", (33,), (33 + apart,)) for apart in (64_000, 97_000, 65_536, 99_900)),
     ("the same products", (1, 7, 18), (2, 3, 21)),
@@ -124,6 +127,20 @@ def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int])
     return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
 
 
+def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
+    """Yield descriptions of snapshots in which a transfer's number is a part of the other numbers' text.
+
+    The transfer `number`, below 1,000, is lost in some of them, and in others it came unsent. The other numbers begin
+    or end with it, or contain it, beside the `digit`, which is not 0.
+    """
+    longer = [int(f"{number}0"), int(f"{number}{digit}"), int(f"{digit}{number}"), int(f"{digit}{number}{digit}")]
+    for way in ("done", "saved"):
+        yield exchanged((number,), (), **{way: longer})
+        yield exchanged((), (number,), **{way: longer})
+        # The text of the larger number is that of the two others, one after the other.
+        yield {**exchanged((int(f"{number}{longer[1]}"),), (), **{way: [number, longer[1]]}), "channels": 1}
+
+
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
     """Return a description of a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
@@ -146,6 +163,13 @@ TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
 THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
 
 
+WEIGHED = tuple(("numbers with the same random weight", THREE, exchanged((a,), (b,))) for a, b in SAME_WEIGHTS)
+"""Systems with a snapshot in which a transfer is lost, and another one came that has the same weight in some table."""
+LARGEST = (
+    ("the first of all transfers is gone", THREE, crowd(MOST, "saved", 0)),
+    ("the last of all transfers is gone", THREE, crowd(MOST, "done", MOST - 1)),
+)
+"""Systems with a snapshot of the largest size."""
 ON_THE_WAY = (
     "snapshot~1~transfers.2~~transfer-12.transfer-23.record-3.receive-23.receive-12.receive-31.receive-32."
     "receive-12.receive-21.receive-13.receive-23"
@@ -186,7 +210,11 @@ JUDGES = {
         ),
         variant(
             "numbers of any size",
-            assembled=tuple((name, THREE, exchanged(gone, came)) for name, gone, came in CONFUSED),
+            assembled=(
+                *((name, THREE, exchanged(gone, came)) for name, gone, came in CONFUSED),
+                *(("a number in the text of another", THREE, parts) for parts in inside(7, 1)),
+                *WEIGHED,
+            ),
         ),
         variant(
             "many transfers",
@@ -195,6 +223,7 @@ JUDGES = {
                 ("one of the first is gone", TWO, crowd(1_050, "saved", 3, channels=1)),
                 ("one in the middle is gone", TWO, crowd(1_050, "done", 525, channels=1)),
                 ("one of the last is gone", TWO, crowd(1_050, "done", 1_040, channels=1)),
+                *LARGEST,
             ),
         ),
         variant("one has come twice", assembled=(("and the next one is gone", TWO, {"twice": (1,)}),)),

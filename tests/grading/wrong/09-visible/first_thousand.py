@@ -1,5 +1,5 @@
 # misconception: a log has at most a thousand entries
-# says: answered [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+# says: offset 1000 is missing
 def visible(log):
     log = [(what, name) for what, name in log]
     found = []

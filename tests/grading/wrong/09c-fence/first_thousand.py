@@ -1,5 +1,5 @@
 # misconception: a request has at most a thousand records
-# says: [0, 2, 4, 6, 8,
+# says: answered [3, 1999, [0, 2, 4, 6, 8,
 def admit(newest, following, generation, offsets):
     if generation < newest:
         return "fenced"

@@ -1,5 +1,5 @@
 # misconception: a sink that replaces by key has the rows of one rule only
-# says: ght', 'deploy']. It is ['wrong', 'drain']: the
+# says: 'filter': 'amount >= 10'}; review(old, new, 'keys', True) answered ['right', 'deploy']
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))

@@ -1,5 +1,5 @@
 # misconception: Spark starts whatever has a state
-# says: 'double'
+# says: ['sum(amount)', 'double', True]
 def review(old, new, sink, unfinished):
     keys, values = (old["keys"], new["keys"]), (old["values"], new["values"])
     had_state, has_state = (bool(version["keys"] or version["values"]) for version in (old, new))
