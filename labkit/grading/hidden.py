@@ -951,8 +951,8 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
             drawn = zip(sizes, pairs, strict=True)
             each_of = [_one_draw(c, size, pair, epochs) for size, pair in drawn]
         if axis == STOPPED:
-            # A sink that looks for a cut or folded name finds no writer of this query.
-            each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Shop "]}]
+            # A sink that looks for a cut, folded or composed name finds no writer of this query.
+            each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Cafe\u0301 "]}]
         if axis == QUERY:
             name = c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day")
             names = alike(name, "clicks-on-page", blanks=parts is not FOLDER)

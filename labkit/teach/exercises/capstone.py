@@ -110,7 +110,7 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [
         f"{name[1]}{name[0]}{name[2:]}",
-        *([f"{name} ", f" {name}", f"{name}-e\u0301", f"{name}-\xe9"] if blanks else []),
+        *([f"{name} ", f" {name}", f"{name}-\xe9", f"{name}-e\u0301"] if blanks else []),
     ]
     names += [f"{name}-{'-'.join([name] * 3)}-{number}" for number in (1, 2)]
     names += [name[1:], name[:-1], *SAME_CHECKSUMS[digested], f"{digested}-acca", f"{digested}-bbbb"]
