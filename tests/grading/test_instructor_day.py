@@ -248,6 +248,7 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_pat
 LINGERS = """import time
 def write_batch(db, query, batch, rows):
     time.sleep(1)"""
+"""A slow answer, so that its trial is under way when the batch is stopped; the test waits for the trial's folder."""
 
 
 def test_a_batch_that_is_stopped_within_a_trial_of_a_sink_leaves_no_folder(tmp_path: Path) -> None:
