@@ -179,7 +179,7 @@ class Levels:
         """Check the states of a level and, unless it is the last one, compute their successors.
 
         `sizes` has the number of states in each partition of the level. Returns the number of successors, and a dict
-        that maps the number of a partition to the number of successors that contain a value without a code.
+        from the index of a partition to how many of its successors contain a value that has no code yet.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last

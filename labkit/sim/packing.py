@@ -116,10 +116,10 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return two lists with one item per part: its number of codes, and its codes after the first `since[part]`.
+        """Return two lists with one item per part: how many codes it has, and the codes after the first `since[part]`.
 
-        A part is a field of a state, or one process. Another packer of the same simulator can decode the numbers of
-        this packer after it has added all these codes with `read_on`.
+        A part is a field of a state, or one process. Another packer of the same simulator can decode states packed
+        by this one after the other packer has added these codes with `read_on`.
         """
         counts = [len(table) for table in self._tables]
         return counts, [

@@ -268,8 +268,8 @@ def write_part(call: Call, kind: str = "") -> None:
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "the write during which labkit killed the pipeline cannot be cut at this place: in this run the write is "
-            "shorter, or labkit does not know its bytes, so this run proves nothing"
+            "the write during which labkit killed the pipeline cannot be shortened at the planned byte: "
+            "in this run the write is shorter, or labkit does not know its bytes, so this run proves nothing"
         )
     try:
         with Path(call.path).open("r+b") as file:

@@ -163,8 +163,8 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
     ):
         if time.monotonic() > deadline:
             raise errors.KafkaTimeoutError(
-                f"the broker named no partition {partition.partition} of the topic {partition.topic} within "
-                f"{PATIENCE:.0f} s"
+                f"the broker's metadata did not list partition {partition.partition} of the topic {partition.topic} "
+                f"within {PATIENCE:.0f} s"
             )
         # An answer that was under way at the subscription clears the client's own request.
         reader._cluster.request_update()  # noqa: SLF001 - no public name
