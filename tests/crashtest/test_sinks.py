@@ -19,7 +19,7 @@ from sinks import differences, new_topic, report_on
 from labkit.crashtest.verdict import AXES
 
 IN_SHORT = ("right_marker", "wrong_marker_after", "wrong_unflushed")
-"""A right sink and three wrong ones, one of which writes to a server; the others are variants."""
+"""A right sink and two wrong ones, one of which writes to a server; the others are variants."""
 
 
 def kinds() -> list[str]:
