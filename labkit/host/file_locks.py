@@ -23,7 +23,7 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
         return frozenset()
     # A line is "1: POSIX  ADVISORY  WRITE 1234 fe:00:4711 0 EOF"; "->" in the second column marks a waiting process.
     held = [words for words in listed if len(words) == 8 and words[3] == "WRITE"]
-    inodes = {words[5] for words in held} and _inodes(folders)
+    inodes = _inodes(folders) if held else set()
     return frozenset(" ".join(words[1:]) for words in held if words[5] in inodes)
 
 
