@@ -41,15 +41,6 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
     return Finding(False, f"{right} of {len(EIGHT)} agree with the measurement.")
 
 
-def rows(*batches: str) -> list[list[Row]]:
-    """Return one list of rows for each text in `batches`, such as `pen:2 book:1` for 2 pens and 1 book.
-
-    A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
-    """
-    split = [[word.partition(":") for word in batch.split(" ")] for batch in batches]
-    return numbered([[(item, int(amount)) for item, _, amount in words] for words in split])
-
-
 def numbered(batches: Sequence[Sequence[tuple[str, int]]]) -> list[list[Row]]:
     """Return one list of rows for each batch; a batch is given as pairs of an item and an amount.
 
@@ -74,10 +65,10 @@ PUBLIC = moved(
     numbered([[("pen", 2), ("book", 1), ("pen", 2)], [("007", 0), ("pen", 2)], [("", 1), (LONG_ITEM, 3)]]), 100
 )
 MOST_ROWS = 60
-"""The largest number of rows of a batch, and of batches of all queries together, as the tasks say."""
-WIDE = moved(rows(" ".join(f"{('pen', 'cup', 'ink')[number % 3]}:{number % 4}" for number in range(MOST_ROWS))), 500)
+"""The largest number of rows of a batch, as the tasks say."""
+WIDE = moved(numbered([[(("pen", "cup", "ink")[number % 3], number % 4) for number in range(MOST_ROWS)]]), 500)
 """A single batch with as many rows as there may be."""
-OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
+OTHERS = numbered([[("pen", 2), ("ink", 1)], [("lamp", 1), ("pen", 2)], [("cup", 3)]])
 """The rows of the second query, with smaller numbers than those of the first.
 
 A sink that keeps one largest number for all queries loses them.
