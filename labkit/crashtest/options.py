@@ -82,7 +82,7 @@ class SharedOptions(Options):
     quick: bool = option(
         Switch(),
         default=False,
-        help="Kill only at the points that matter most: a sink takes about one minute, a pipeline as "
+        help="Kill only at the points that matter most: a sink takes one to two minutes, a pipeline as "
         "long as its starts need.",
         in_project=False,
     )
