@@ -146,7 +146,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
     # The client's sender thread sleeps until somebody wakes it, as the public method does.
     writer._sender.wakeup()  # noqa: SLF001 - no public name
     if not result.wait(timeout_ms=PATIENCE * 1000):
-        raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
+        raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:g} s")
 
 
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
@@ -164,7 +164,7 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
         if time.monotonic() > deadline:
             raise errors.KafkaTimeoutError(
                 f"the broker's metadata did not list partition {partition.partition} of the topic {partition.topic} "
-                f"within {PATIENCE:.0f} s"
+                f"within {PATIENCE:g} s"
             )
         # An answer that was under way at the subscription clears the client's own request.
         reader._cluster.request_update()  # noqa: SLF001 - no public name
@@ -283,7 +283,7 @@ class Coordinators:
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
                     f"{self._address}: the transaction {name} was still in the state {description.stage} after "
-                    f"{PATIENCE:.0f} s; check the broker."
+                    f"{PATIENCE:g} s; check the broker."
                 )
             time.sleep(_PAUSE)
         return description
