@@ -88,7 +88,9 @@ def run(order: Order, tell: Tell) -> Done:
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = []
         if setting is not None:
-            places = [_placed(setting, output.work, number) for number in range(len(workers))]
+            # With a worker for every processor, none of them needs to move.
+            every = len(workers) == cores()
+            places = [_placed(setting, output.work, number, one_core=every) for number in range(len(workers))]
             outcomes = _deal(todo, list(zip(workers, places, strict=True)), order, tell)
         drop_stray(order.out, submissions)
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
@@ -231,9 +233,10 @@ def _deal(
     return outcomes
 
 
-def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
+def _placed(setting: tasks.Setting, work: Path, number: int, *, one_core: bool) -> tasks.Setting:
     first = setting.place
-    return msgspec.structs.replace(setting, place=levels.place_of(work, first.shown, first.masked, number))
+    place = levels.place_of(work, first.shown, first.masked, number)
+    return msgspec.structs.replace(setting, place=place, core=number if one_core else None)
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:

@@ -29,6 +29,7 @@ from labkit.grading.asking import Unanswered
 from labkit.grading.marking import KnownAnswer
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.host import durable
+from labkit.host.cores import let_use_all
 from labkit.host.processes.own_python import own_python
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
@@ -154,6 +155,7 @@ class SparkJudge:
             self._worker = subprocess.Popen(
                 command, stdin=child_end.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
+            let_use_all(self._worker.pid)
             child_end.close()
         return self._connection
 

@@ -30,6 +30,8 @@ class Setting(msgspec.Struct):
     out: str
     exercises: list[str] = []
     """The names of the exercises to grade again; empty for all."""
+    core: int | None = None
+    """The number of the only processor on which the worker and its sandboxes run; None for any processor."""
 
 
 class SubmissionOutcome(msgspec.Struct):

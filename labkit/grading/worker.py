@@ -36,6 +36,7 @@ from labkit.grading.similarity import structure
 from labkit.grading.spark_judging import SparkJudge
 from labkit.grading.submissions import Submission
 from labkit.host import durable
+from labkit.host.cores import keep_to_one
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Exercise, Variant
 
@@ -51,6 +52,9 @@ def main() -> int:
     connection = socket.socket(fileno=os.dup(0))
     try:
         setting = tasks.decode(receive(connection, tasks.MOST), tasks.Setting)
+        if setting.core is not None:
+            # Judge, learner's code and store ask each other thousands of times, and never work at the same time.
+            keep_to_one(setting.core)
         # A worker that is killed removes no temporary folder, so all of them are in the batch's own working folder.
         place = Path(setting.place.root)
         scratch = place.with_name(f"scratch-{place.name}")

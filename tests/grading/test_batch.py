@@ -1,5 +1,6 @@
 """Many submissions of every kind: the same grades whether the batch is killed in the middle or not."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from labkit.grading.course import load
 from labkit.grading.gradebook import write_book
 from labkit.grading.order import Order, Patience
 from labkit.grading.scoring import Policy
+from labkit.host.cores import cores
 
 
 def grade(folder: Path, **more: object) -> object:
@@ -119,6 +121,28 @@ def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
     assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,,no,ada,,,yes,,,01_sample"
     assert grade(tmp_path).graded == 1
     assert records.total([record(tmp_path, "ada")]) == 6
+
+
+NOTES_PROCESSORS = """
+def double(number):
+    import os, pathlib
+    pathlib.Path({folder!r}, str(os.getpid())).write_text(str(len(os.sched_getaffinity(0))))
+    return 2 * number
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot keep a process to a processor")
+def test_workers_keep_to_one_processor_each_only_if_there_is_one_for_every_processor(tmp_path: Path) -> None:
+    for workers, used in ((cores(), 1), (cores() + 1, cores())):
+        folder = tmp_path / str(workers)
+        (folder / "noted").mkdir(parents=True)
+        double = NOTES_PROCESSORS.format(folder=str(folder / "noted"))
+        for number in range(workers):
+            submitted.hand_in(folder / "in", f"student-{number}", submitted.answers(double=double))
+        order = Order([folder / "in"], folder / "out", submitted.COURSE, workers=workers, isolation="plain", trust=True)
+        run(order, lambda *_: None)
+        assert {int(each.read_text()) for each in (folder / "noted").iterdir()} == {used}
 
 
 def test_an_output_folder_of_another_course_is_refused(tmp_path: Path) -> None:
