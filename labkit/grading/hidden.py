@@ -1002,7 +1002,14 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a late answer", records=1, delays=1, duplicates=c.pick(0, 1), drops=1, crashes=1),
         v("many ids in the table", known=tuple(c.sample(range(3_000), c.randrange(130, 160)))),
         v("ids of many digits", large=c.randrange(10**17, 10**18)),
-        v("a table of some years", first=0, size=MOST, places=(0, c.randrange(-9, 0))),
+        v(
+            "a table of some years",
+            first=0,
+            size=MOST,
+            places=(0, c.randrange(-9, 0)),
+            # A Bloom filter takes some new ids for known ones.
+            fresh=tuple(c.randrange(10**17, 10**18) for _ in range(12)),
+        ),
     ],
     "02-chain": lambda c: [
         v("a loss, a crash", processes=3, records=c.pick(1, 2), duplicates=0),

@@ -19,7 +19,7 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     A variant with `known`, `large` or `size` tests single messages instead, each with a table of ids that the receiver
     has already stored. With `known`, this list is the table. With `large`, the table contains this id, and the messages
     have similar ids. With `size`, the table contains that many ids, which follow the id `first`, and the messages have
-    the ids at `places`.
+    the ids at `places`, and the new ids `fresh`, if there are any.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -52,11 +52,11 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield the ids at some places of a long table of known ids, each paired with this table."""
+    """Yield the ids at some places of a long table of known ids, and new ids, each paired with this table."""
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]
-    for place in variant["places"]:
-        yield table[place], table
+    for number in (*(table[place] for place in variant["places"]), *dict(variant.parameters).get("fresh", ())):
+        yield number, table
 
 
 def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
@@ -108,7 +108,14 @@ JUDGES = {
         variant("many ids in the table", known=(*range(3, 12), 2, 1, 0, *range(12, 140))),
         variant("large ids", large=987_654_321_012_345_678),
         variant("a very long table", first=0, size=5_050, places=(0, 2_525, -1)),
-        variant("the longest table", first=0, size=MOST, places=(0,)),
+        # A Bloom filter takes some new ids for known ones.
+        variant(
+            "the longest table",
+            first=0,
+            size=MOST,
+            places=(0,),
+            fresh=(6_417_925_426_618_434_982, 31_415_926_535_897_932, 271_828_182_845_904_523, 1_414_213_562_373_095),
+        ),
     ),
     "02-chain": by(CHAIN.judge, variant("three processes, a crash, a loss", processes=3, records=1, duplicates=0)),
 }
