@@ -12,7 +12,7 @@ def compare(
 ) -> int:
     """Say in Markdown, for a comment on a pull request, how two reports of a crash test differ, or sum up one report.
 
-    Exit 0 not weaker than before, 1 weaker, 2 now unknown but not before, 64 a file is no report.
+    Exit 0 not weaker than before, 1 weaker, 2 perhaps weaker, because less is known now, 64 a file is no report.
     """
     from labkit.crashtest.comparison import Comparison, read_report
 

@@ -141,9 +141,17 @@ class Comparison:
         if any(_is_weaker(before.faults.get(name, UNTRIED), fault) for name, fault in after.faults.items()):
             return Change.WEAKER
         less = any(fault.is_known > after.faults.get(name, UNTRIED).is_known for name, fault in before.faults.items())
-        if less or after.claim.strength is Strength.UNKNOWN is not before.claim.strength:
+        if less or self._tried_less or after.claim.strength is Strength.UNKNOWN is not before.claim.strength:
             return Change.UNKNOWN
         return Change.NOT_WEAKER
+
+    @property
+    def _tried_less(self) -> bool:
+        """Whether only the earlier test tried everything, so that a run which was not made now may be weaker."""
+        assert self.before is not None
+        was = self.before.claim
+        is_complete = self.after.claim.strength is Strength.COMPLETE
+        return was.strength is Strength.COMPLETE and was.at_best is not Guarantee.NONE and not is_complete
 
     def markdown(self) -> str:
         """Return the comparison as Markdown: the guarantees, the changes, and the runs that go wrong only now."""
@@ -206,7 +214,7 @@ class Comparison:
             return self.after.guarantee
         words = {
             Change.WEAKER: "weaker than before",
-            Change.UNKNOWN: "unknown, which it was not before",
+            Change.UNKNOWN: "perhaps weaker: less is known than before",
             Change.NOT_WEAKER: "not weaker than before",
         }
         return words[self.change]

@@ -51,6 +51,9 @@ DOUBLES = report(
     axes={"lost": "not seen", "duplicate": "violated"},
     why="a `crash` | does\nharm",
 )
+WHOLE = report(run("a"), run("b"), strength="complete")
+WHOLE_DOUBLES = DOUBLES | {"claim": {"strength": "complete", "at_best": "at-least-once"}}
+WHOLE_NONE = DOUBLES | {"claim": {"strength": "complete", "at_best": "none"}}
 UNKNOWN = report(run("a", "unknown", unknown="nobody saw it"), strength="unknown", at_best="exactly-once")
 
 
@@ -79,6 +82,12 @@ def compared(folder: Path, *reports: dict[str, Any]) -> Comparison:
         (UNKNOWN, UNKNOWN, Change.NOT_WEAKER),
         (UNKNOWN, DOUBLES, Change.WEAKER),
         (DOUBLES, UNKNOWN, Change.UNKNOWN),
+        (WHOLE, WHOLE, Change.NOT_WEAKER),
+        (WHOLE, RIGHT, Change.UNKNOWN),
+        (WHOLE, DOUBLES, Change.WEAKER),
+        (RIGHT, WHOLE, Change.NOT_WEAKER),
+        (WHOLE_DOUBLES, DOUBLES, Change.UNKNOWN),
+        (WHOLE_NONE, RIGHT, Change.NOT_WEAKER),
         (RIGHT, RIGHT | {"axes": {"lost": "not seen", "duplicate": "not seen", "stuck": "violated"}}, Change.WEAKER),
         (under("exactly-once"), under("exactly-once"), Change.NOT_WEAKER),
         (under("exactly-once"), under("at-least-once", "e1"), Change.WEAKER),
