@@ -58,15 +58,19 @@ class Ledger:
         return time.monotonic() - self._begun > self.budget
 
     def progress(self, job: Job) -> str:
-        """Return how far the test is when a run begins, such as "run 3 of 20, about 95 s left" (an estimate)."""
+        """Return how far the test is when a run begins, such as "run 3 of 20, about 95 s left".
+
+        The time is an estimate; it is missing until a run with a crash has ended.
+        """
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
-        # The run without a crash takes longest, because the reader is called at every effect.
-        alike = [each for each in runs if each.group is not Group.HEALTHY] or runs
-        mean = sum(each.seconds for each in alike) / len(alike) if alike else 0.0
+        # The run without a crash says little: its reader is called at every effect, so it takes several times as long.
+        alike = [each.seconds for each in runs if each.group is not Group.HEALTHY]
+        if not alike:
+            return f"run {number} of {total}"
         budget_left = max(self.budget - (time.monotonic() - self._begun), 0.0)
-        left = min(mean * (total - number + 1) / self.side_by_side, budget_left)
+        left = min(sum(alike) / len(alike) * (total - number + 1) / self.side_by_side, budget_left)
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:

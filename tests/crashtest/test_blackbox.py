@@ -22,6 +22,7 @@ from labkit.crashtest.blackbox.diagnosis import (
     MARKER,
     OVERWRITE,
     PLAIN,
+    QUERY,
     SERVER,
     STEP,
     UNDO,
@@ -298,6 +299,17 @@ def test_a_crash_during_recovery_that_loses_rows_needs_more_than_an_order_if_oth
         assert diagnosis is not None
         assert (diagnosis.code, diagnosis.recipe) == ("recovery", recipe)
         assert ("doubled in 1" in diagnosis.why) == (recipe is EITHER)
+
+
+def test_the_harm_of_crashes_is_told_beside_that_of_a_second_query() -> None:
+    query = replace(result("two_queries", *FEWER), group=Group.IDENTITY)
+    points = {"data": Point("data", 0), "mark": Point("mark", 1, "data")}
+    for after_crash, told in ((GOOD, False), (TWICE, True)):
+        summary = summarise([result("data", *GOOD), result("mark", *after_crash), query], Coverage(2, 0, 2, 2))
+        diagnosis = diagnose(summary, points)
+        assert diagnosis is not None
+        assert (diagnosis.code, diagnosis.recipe) == ("key outlives the query", QUERY)
+        assert ("between [data] and [mark]" in diagnosis.why, MARKER.name in diagnosis.why) == (told, told)
 
 
 def test_two_files_with_one_masked_path_are_not_two_parts_of_one_file() -> None:

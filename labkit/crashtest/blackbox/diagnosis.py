@@ -10,7 +10,7 @@ from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.report import Diagnosis, Recipe
-from labkit.crashtest.verdict import Group, Result, Summary
+from labkit.crashtest.verdict import Group, Result, Summary, weakness
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
@@ -64,7 +64,8 @@ FLUSH = Recipe(
 )
 QUERY = Recipe(
     "bind the marker to the query",
-    "Include the query's id in the key that identifies a batch: a new checkpoint counts its batches from 0 again.",
+    "Let the key that identifies a batch hold the query's whole id, in a field of its own: a new checkpoint counts its "
+    "batches from 0 again.",
     "notebooks/06_sinks.ipynb",
 )
 RAISE = Recipe(
@@ -181,6 +182,9 @@ def diagnose(
 ) -> Diagnosis | None:
     """Return an explanation of the worst run of a crash test, with a repair; None if no run went wrong.
 
+    If the worst run has no crash, such as that of a second query, and runs with one crash go wrong in another way, the
+    explanation names both.
+
     `points` maps the id of each run with one crash to its crash point. `decides` takes the name of a system call, and
     returns whether the engine uses the call to record that a batch is finished. `files` maps the names of system calls
     to the files that they change; it is needed because several files may share a masked path such as `out/<n>`.
@@ -191,15 +195,25 @@ def diagnose(
     axis = weakest.violated[0]
     if weakest.group is Group.HEALTHY:
         return _uncrashed(axis, f"without any crash {weakest.because}")
+    both_ways = _harm_both_ways(summary)
     tried = [each for each in summary.results if each.id in points and not each.unknown]
-    violating = [each for each in tried if each.rows_of(axis)]
-    if not violating:
-        return _alone(weakest, axis, _harm_both_ways(summary))
-    window = stretch(tried, axis, points)
-    within = [each for each in violating if window.includes(points[each.id])]
-    if axis == "lost" and not decides(window.first.after):
-        return _lost(window, within, _harm_both_ways(summary), files or {})
-    return _between(axis, window, violating, decides)
+
+    def of_single_crashes(axis: str) -> Diagnosis:
+        violating = [each for each in tried if each.rows_of(axis)]
+        window = stretch(tried, axis, points)
+        within = [each for each in violating if window.includes(points[each.id])]
+        if axis == "lost" and not decides(window.first.after):
+            return _lost(window, within, both_ways, files or {})
+        return _between(axis, window, violating, decides)
+
+    if any(each.rows_of(axis) for each in tried):
+        return of_single_crashes(axis)
+    alone = _alone(weakest, axis, both_ways)
+    crashed = min((each for each in tried if each.violated), key=weakness, default=None)
+    if crashed is None or weakest.group is Group.PAIR:
+        return alone
+    besides = of_single_crashes(crashed.violated[0])
+    return alone._replace(why=f"{alone.why}; besides, {besides.why} (repair: {besides.recipe.name})")
 
 
 def _harm_both_ways(summary: Summary) -> str:
