@@ -13,7 +13,7 @@ import msgspec
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.order import Patience
-from labkit.grading.sandbox.inside.frames import FrameError, Receiver, send
+from labkit.grading.sandbox.inside.frames import FrameError, Receiver, TooLate, send
 from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
@@ -269,7 +269,7 @@ class RemoteAnswer:
 
     def _lose(self, error: FrameError) -> None:
         self.lost = f"it did not answer a question: {error}"
-        kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
+        kind = "took too long" if isinstance(error, TooLate) else "ended its process or broke the connection"
         question = next(iter(self._under_way))
         self._arrived[question] = Unanswered(self.lost, kind), None
         self._under_way.clear()

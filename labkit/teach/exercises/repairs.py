@@ -1,8 +1,10 @@
 """The exercise of notebook 14c: the ranges of a table that differ from its source and have to be repaired."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, pairwise
+from operator import itemgetter
 from typing import cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -205,22 +207,36 @@ def _joined(firsts: Sequence[int], size: int) -> Ranges:
     return ranges
 
 
+def _merged(ranges: Ranges) -> Ranges:
+    """Return the numbers of these ranges as ranges in ascending order that do not touch."""
+    merged: Ranges = []
+    for first, last in sorted(each for each in ranges if each[0] <= each[1]):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1][1] = max(last, merged[-1][1])
+        else:
+            merged.append([first, last])
+    return merged
+
+
+def _hold(merged: Ranges, first: int, last: int) -> bool:
+    """Return whether one of the ranges, which are ascending and do not touch, holds `first` to `last`."""
+    place = bisect_right(merged, first, key=itemgetter(0))
+    return place > 0 and last <= merged[place - 1][1]
+
+
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
     """Return two messages on the first difference between the learner's and the right ranges.
 
     Only the first message has details. `why` maps the first number of each damaged range to the damage, and `size` is
     the length of a range.
     """
-
-    def is_covered(number: int) -> bool:
-        return any(first <= number <= last for first, last in ranges)
-
+    merged = _merged(ranges)
     for first, reason in sorted(why.items()):
-        if not all(is_covered(number) for number in range(first, first + size)):
+        if not _hold(merged, first, first + size - 1):
             general = "A part of a damaged range is not in the answer."
             return f"{first} to {first + size - 1} is damaged: {reason}.", general
     for first, last in ranges:
-        if not any(begin <= first <= last <= end for begin, end in right):
+        if first > last or not _hold(right, first, last):
             return (f"[{first}, {last}] also names orders that need no repair.", "An undamaged range is in the answer.")
     if sorted(ranges) == right:
         return f"List the ranges in ascending order: {_text(right)}.", "The ranges are not in order."

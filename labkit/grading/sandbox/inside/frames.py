@@ -15,13 +15,17 @@ class FrameError(Exception):
     """Raised if the connection is closed, or if a message is too long or late; the error message names the cause."""
 
 
+class TooLate(FrameError):
+    """Raised if a message is not there in time."""
+
+
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
     """Send one message before `deadline`, in seconds of `time.monotonic`. Raises `FrameError`."""
     connection.settimeout(_left(deadline))
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
     except TimeoutError:
-        raise FrameError("the receiving process did not accept the message in time") from None
+        raise TooLate("the receiving process did not accept the message in time") from None
     except OSError:
         raise FrameError("the connection is closed") from None
 
@@ -77,7 +81,7 @@ def _some(connection: socket.socket, most: int, deadline: float | None) -> bytes
     try:
         part = connection.recv(most)
     except TimeoutError:
-        raise FrameError("no answer arrived in time") from None
+        raise TooLate("no answer arrived in time") from None
     except OSError:
         part = b""
     if not part:
@@ -90,5 +94,5 @@ def _left(deadline: float | None) -> float | None:
         return None
     left = deadline - time.monotonic()
     if left <= 0:
-        raise FrameError("no answer arrived in time")
+        raise TooLate("no answer arrived in time")
     return left
