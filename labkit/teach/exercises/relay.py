@@ -13,7 +13,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.teach.exercises.asking import Asker, Unusable, distinct, shown
 from labkit.teach.exercises.confused import NUMBERS_ALIKE, PAIRS_ALIKE
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import Wrong, steady, unusable
 
 Row = tuple[int, str]
 """The id of a message, and the name of its order."""
@@ -42,14 +42,6 @@ class Run(NamedTuple):
     """Whether the broker is down: it refuses each of the next `refusals` messages."""
     story: tuple[str, ...] = ()
     """The steps so far as text, for the message to the learner."""
-
-
-class Wrong(Exception):
-    """The relay took a wrong step. `finding` is the failed result, which tells the learner what was wrong."""
-
-    def __init__(self, observed: str, expected: str, general: str) -> None:
-        super().__init__(observed)
-        self.finding = Finding(False, f"{observed} {expected}", observed, expected, general=general)
 
 
 def judge_relay(answer: Answer, variant: Variant) -> Finding:

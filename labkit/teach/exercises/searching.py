@@ -26,6 +26,14 @@ ANSWERS = 3
 Make = Callable[[Asker], ClosedModel | Run]
 
 
+class Wrong(Exception):
+    """A function of the learner took a wrong step. `finding` is the failed result, which tells the learner why."""
+
+    def __init__(self, observed: str, expected: str, general: str) -> None:
+        super().__init__(observed)
+        self.finding = Finding(False, f"{observed} {expected}", observed, expected, general=general)
+
+
 @dataclass
 class AnswerNode:
     """A node of a cache that makes a second search unnecessary for a function that behaves like an earlier one.

@@ -24,7 +24,7 @@ from labkit.teach.exercises.keys_alike import (
     random_runs,
     runs_alike,
 )
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import Wrong, steady, unusable
 
 NAMES = ("charge", "mail")
 RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
@@ -87,14 +87,6 @@ class Asked(NamedTuple):
     name: str
     reply: str
     """The call of the learner's function and its answer, as text."""
-
-
-class Wrong(Exception):  # a finding, and no fault of the judge
-    """The learner's engine took a wrong action. `finding` is the failed result, which describes it to the learner."""
-
-    def __init__(self, observed: str, expected: str, general: str) -> None:
-        super().__init__(observed)
-        self.finding = Finding(False, f"{observed} {expected}", observed, expected, general=general)
 
 
 def judge_runner(answer: Answer, variant: Variant) -> Finding:
