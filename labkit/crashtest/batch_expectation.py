@@ -47,10 +47,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a value from the user's reader as id, key and amount.
-
-    If the value is no row (for example half a line), its id and amount are None.
-    """
+    # The user's reader may return a value that is no row, for example half a line.
     try:
         return plain(value)
     except (TypeError, ValueError):

@@ -147,7 +147,10 @@ class Comparison:
 
     @property
     def _tried_less(self) -> bool:
-        """Whether only the earlier test tried everything, so that a run which was not made now may be weaker."""
+        """Whether the earlier test was complete and the later one is not.
+
+        Then a run that is missing in the later test might have shown a weaker guarantee.
+        """
         assert self.before is not None
         was = self.before.claim
         is_complete = self.after.claim.strength is Strength.COMPLETE
@@ -248,5 +251,5 @@ def _extent(report: ReportPart) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text on one line, without characters that would end Markdown code or a table cell."""
+    # These characters would end Markdown code or a table cell.
     return " ".join(text.split()).replace("`", "'").replace("|", "\\|").replace("<", "&lt;")

@@ -226,7 +226,6 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 
 
 def _make_archive(java: Java, tell: Tell) -> None:
-    """Make a class-data archive for the JVM if there is none; with it, Spark starts twice as fast in every run."""
     if fast_start().archive and find_archive(java) is None:
         tell("run", f"making a class-data archive, once, so that Spark starts faster: {SECONDS} s on a quiet machine")
         with suppress(ServiceUnavailable):  # everything works without one

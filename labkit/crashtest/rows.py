@@ -181,7 +181,6 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader returns, for each key, the number of rows instead of the sum of amounts."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:

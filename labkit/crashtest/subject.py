@@ -183,10 +183,7 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    """Return whether a class is a Python data source of Spark, judging by the names of its base classes.
-
-    The function does not compare the classes themselves, because then it would have to import pyspark.
-    """
+    # The names are compared and not the classes, because for the classes this module would have to import pyspark.
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 

@@ -296,10 +296,10 @@ class Campaign:
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Cut the power at one crash point: restart from each possible state of the files, and store the results.
+        """Simulate a power cut at the crash point that `job` names, and store the results.
 
-        The pipeline crashes once, at the point that `job` names. Then it is restarted from each state of the files that
-        a power cut at this point may leave.
+        The pipeline crashes once, at this point. Then it is restarted from each state of the files that a power cut at
+        this point may leave.
         """
         if self.ledger.is_over():
             self.ledger.planned += 1

@@ -161,9 +161,10 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, with a message that the reader returned no expected row.
+    """Raise `InvalidInput`, which says that none of the rows in `read` is among the expected rows in `values`.
 
-    If the reader returned the expected totals, but all of them too small, do nothing.
+    `read` are the rows that the user's reader returned. If they are the expected totals, but all of them too small, do
+    nothing.
     """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small

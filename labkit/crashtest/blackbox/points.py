@@ -294,7 +294,6 @@ class _Importance:
         return 3 if kind is CallKind.SYNC else 2
 
     def ordered(self, places: Iterable[Point]) -> list[Point]:
-        """Return crash points in the order in which a test tries them, the most important ones first."""
         groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
         size: Counter[str] = Counter()
         for point in places:

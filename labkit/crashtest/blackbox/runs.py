@@ -514,7 +514,6 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without changing any file, except perhaps logs."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 

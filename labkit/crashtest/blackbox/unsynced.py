@@ -64,7 +64,6 @@ class Unsynced:
                 self._rename(path, call.target)
 
     def _saved_by(self, call: Call) -> Iterable[str]:
-        """Return the files whose bytes a sync saves: all files, those of one file system (syncfs), or a single file."""
         if call.name == "sync":
             return list(self._synced)
         if call.name == "syncfs":

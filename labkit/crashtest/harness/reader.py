@@ -204,10 +204,8 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process waits for a timer of the kernel.
-
-    SQLite does so between two attempts to get a lock, so a process that sleeps for long probably waits for a lock.
-    """
+    # SQLite waits for a timer between two attempts to get a lock, so a process that does so for long probably waits for
+    # a lock.
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:
