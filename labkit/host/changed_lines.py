@@ -53,7 +53,6 @@ def changed_since(revision: str, folder: Path) -> ChangedLines:
 
 
 def _git(revision: str, folder: Path, *words: str) -> str:
-    """Run git in `folder` and return its output. `revision` is the user's option, for error messages."""
     command = ["git", "-C", str(folder), "-c", "core.quotePath=false", *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)

@@ -93,7 +93,7 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether only this user could have written the class-data archive, whose code a JVM would execute."""
+    # A JVM executes the code of the archive, so nobody but this user may have written it.
     try:
         # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()
@@ -104,7 +104,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of everything that a class-data archive depends on: the JVM, PySpark's version and every jar."""
+    # Everything on which a class-data archive depends: the JVM, PySpark's version and every jar.
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

@@ -128,7 +128,6 @@ def _java() -> Finding:
 
 
 def _pyspark() -> Finding:
-    """Report whether the installed PySpark has a supported version. PySpark is optional, so it may be missing."""
     remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")
@@ -139,11 +138,6 @@ def _pyspark() -> Finding:
 
 
 def _memory(name: str, drivers: int, remedy: str) -> Finding:
-    """Report whether the free memory suffices for `drivers` Spark drivers.
-
-    labkit requires memory for only one driver. `name` is the name of the result, and `remedy` says what the user can
-    do.
-    """
     import psutil
 
     available, needed = psutil.virtual_memory().available, drivers * MEMORY_NEEDED
@@ -152,7 +146,6 @@ def _memory(name: str, drivers: int, remedy: str) -> Finding:
 
 
 def _archive() -> Finding:
-    """Report whether the JVM's class-data archive (AppCDS) exists. Without an archive, Java starts more slowly."""
     remedy = (
         f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
     )
@@ -164,7 +157,6 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report which ways of starting Spark faster LABKIT_FAST allows. With fewer of them, a start takes longer."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -212,7 +204,6 @@ def _nearest(folder: Path) -> Path:
 
 
 def _service(name: str) -> Finding:
-    """Report whether the server `name`, PostgreSQL or Kafka, runs. Only jobs that write to this server need it."""
     remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()

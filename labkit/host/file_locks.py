@@ -28,7 +28,7 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
 
 
 def _inodes(folders: Iterable[Path]) -> set[str]:
-    """Return all files below these folders, each as a text `DEVICE:INODE` as in /proc/locks."""
+    # Each file in the form DEVICE:INODE of /proc/locks.
     found = set()
     for folder in folders:
         for place, _, names in os.walk(folder):

@@ -94,7 +94,6 @@ class JarSet:
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Download the jars into a temporary folder, verify them there, and rename this folder to `folder`."""
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:

@@ -130,7 +130,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a process and its children. A child that survived would keep the output pipe open for ever."""
+    # The whole process group, because a child that survived would keep the output pipe open for ever.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

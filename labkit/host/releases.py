@@ -89,14 +89,10 @@ def _version(filename: str) -> Version | None:
 
 
 def _page(address: str) -> dict[str, Any] | None:
-    """Download the JSON page on a package (PEP 691) at `address`.
-
-    Return None if there is no such page, or if the index offers only HTML.
-    """
     request = urllib.request.Request(address, headers={"Accept": _JSON})  # noqa: S310 - http(s), as the pattern says
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310
             page = json.load(answer)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # there is no such page, or the index offers only HTML
         return None
     return page if isinstance(page, dict) else None

@@ -74,7 +74,7 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill a supervisor that does not end (for example, because SIGSTOP suspended it), and then kill its driver."""
+        # The supervisor does not end, for example because SIGSTOP suspended it.
         self._supervisor.kill()
         self._supervisor.wait()
         # The supervisor is dead by now, so nobody else would end the processes of the driver's session.

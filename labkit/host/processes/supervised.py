@@ -55,7 +55,7 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """Wait until standard input closes, which shows that the supervisor is dead; then kill this driver's session."""
+    # Standard input closes when the supervisor is dead.
     until_parent_ends(_take)
     own = os.getpid()
     # This process last, because a dead process cannot kill the rest. Without a time limit, because no other process

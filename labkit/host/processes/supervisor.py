@@ -141,10 +141,6 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Do what an event of the driver demands.
-
-        Note which Spark application the driver runs, or kill the executor of a task that has reached its failpoint.
-        """
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -163,14 +159,11 @@ class Supervisor:
         return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
-        """Send SIGKILL to every process of the driver's Unix session until none is left, and return the proof.
-
-        To kill only the driver's process group would not suffice, because each PySpark daemon creates a group of its
-        own.
-        """
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are already known.
             self._executors.look()
+        # To kill only the driver's process group would not suffice, because each PySpark daemon creates a group of its
+        # own.
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
         # Only its parent, this process, learns by which signal the driver died.
         code = self._driver.wait()
@@ -195,12 +188,11 @@ class Supervisor:
 
 
 def _received() -> Launch | None:
-    """Return the runner's first message on standard input; None if the runner died before the message was complete."""
     line = b""
     # Byte by byte, so that the orders that follow stay in the pipe.
     while not line.endswith(b"\n"):
         byte = os.read(sys.stdin.fileno(), 1)
-        if not byte:
+        if not byte:  # the runner died before its message was complete
             return None
         line += byte
     return wire.decode(line, Launch)

@@ -157,11 +157,10 @@ class KafkaService:
         return [pid]
 
     def _read_note(self) -> BrokerNote:
-        """Return the content of `broker.json`; empty if the file is missing or damaged."""
         try:
             note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
             return note if {"pid", "started", "port"} <= note.keys() else {}
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError):  # the file is missing or damaged
             return {}
 
     def _stop(self, pid: int | None) -> bool:
@@ -184,10 +183,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Write the broker's address to the file that all processes of this user read.
-
-        If the broker is in a private folder, do nothing.
-        """
+        # All processes of this user read the address in this file. A broker in a private folder is not for them.
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -227,7 +223,7 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """Return two free ports, for clients and for the controller: if possible, the broker's previous ports."""
+        # If possible the ports of the previous start: one for clients, one for the controller.
         note = self._read_note()
         with ExitStack() as stack:
             return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))
@@ -248,7 +244,7 @@ class KafkaService:
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
-        """Format an empty data folder, which gives it the cluster id that every KRaft broker requires."""
+        # Every KRaft broker requires a cluster id, which this command writes into an empty data folder.
         if (self.folder / "data" / "meta.properties").exists():
             return
         tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
@@ -313,10 +309,7 @@ def _yours(address: str, *, required: bool) -> Status:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether the process `pid`, which began at the time `started`, still runs.
-
-    The start time is needed because a later process may get the same id.
-    """
+    # A later process may get the same id, so its start time is compared as well.
     try:
         return is_alive(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
@@ -324,7 +317,6 @@ def _is_alive(pid: int, started: float) -> bool:
 
 
 def _keep_archive(part: Path, *, complete: bool) -> None:
-    """Keep the class-data archive (AppCDS) `part` that a stopped broker wrote, or delete it if it is not `complete`."""
     with suppress(OSError):
         if complete:
             keep(Path(str(part).rsplit(".", 2)[0]), part)

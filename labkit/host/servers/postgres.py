@@ -164,10 +164,9 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket: one in the server's folder, or a private one with a short path.
+        """Return the folder of the server's socket, which is in the server's folder if that has a short path.
 
-        The short path is needed if the server's folder has a long path, because the path of a socket may have only
-        about 100 bytes.
+        Otherwise it is a private folder elsewhere, because the path of a socket may have only about 100 bytes.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
@@ -217,11 +216,14 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that uses the data folder; child processes of a killed server may outlive it."""
+        # Every process that uses the data folder, because child processes of a killed server may outlive it.
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Create the data folder under another name and then rename it, so that it is either complete or not there."""
+        """Create the server's data folder and its file of settings.
+
+        The data folder is created under another name and then renamed, so that it is either complete or not there.
+        """
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -287,14 +289,13 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Write the server's address ("" if the server is down) to the file that other labkit processes read."""
+        # Other labkit processes read this file; an empty address says that the server is down.
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise `ServiceUnavailable` if another user owns the folder and so could read or replace the server's files."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(
             f"{folder} is a link or belongs to another user, who could change its files; have it removed, or set "

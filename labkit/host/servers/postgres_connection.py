@@ -95,7 +95,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for a malformed connection string, without psycopg's message, which might have the password."""
+    # Without psycopg's message, which might contain the password.
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 

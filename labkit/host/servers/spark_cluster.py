@@ -97,16 +97,14 @@ class _Servers:
 
     @property
     def sessions(self) -> list[int]:
-        """Return the Unix session ids of master and workers, in the order of their start."""
+        # Each server was started in a Unix session of its own, so its process id is the id of the session.
         return [process.pid for process in self._started]
 
     def master(self) -> str:
-        """Start the master and return its URL, such as spark://127.0.0.1:7077."""
         log = self._start("master", "org.apache.spark.deploy.master.Master", [])
         return self._await(log, r"Starting Spark master at (spark://\S+)")
 
     def workers(self, url: str, number: int, cores: int, megabytes: int) -> None:
-        """Start `number` workers for the master at `url`, and wait until all of them are registered there."""
         size = ["--cores", str(cores), "--memory", f"{megabytes}m"]
         logs = [
             self._start(
@@ -120,10 +118,7 @@ class _Servers:
             self._await(log, r"(Successfully registered with master)")
 
     def end(self) -> None:
-        """Kill the workers and then the master, each with its child processes.
-
-        The workers come first, because without a master they would look for a new one.
-        """
+        # The workers come first, because without a master they would look for a new one.
         for process in reversed(self._started):
             empty_session(process.pid, _END_SECONDS)
             process.wait()

@@ -184,10 +184,7 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """Return the first `_HEAD` bytes of a message to a server; they suffice to recognise the message's type.
-
-    `pieces` are the parts of the message in memory, as (address, size) pairs.
-    """
+    # The first bytes of a message to a server suffice to recognise its type.
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -203,7 +200,6 @@ def _shares_blocks(path: str) -> bool:
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return `size` bytes from position `start` of a file; None for other objects, or if they cannot be read."""
     if not origin.is_file:
         return None
     try:

@@ -113,7 +113,6 @@ def terminate(listener: Listener, held: Notification, call: Call, group: int) ->
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
-    """Wait up to `seconds` for the death of the process that makes the intercepted call; return whether it died."""
     end = time.monotonic() + seconds
     while listener.alive(held):
         if time.monotonic() > end:
@@ -169,7 +168,6 @@ def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
 
 
 def _drain(connection: socket.socket) -> int:
-    """Read and discard the bytes that have arrived on a connection, and return their number."""
     count = 0
     while _is_ready(connection, select.POLLIN, _QUIET):
         try:

@@ -34,7 +34,7 @@ def used(kind: str, identifier: int) -> Interpretation:
 
 
 def _is_private(kind: str, identifier: int) -> bool:
-    """Return whether a SysV object has no key (IPC_PRIVATE), so that a later process cannot find it."""
+    # An object without a key (IPC_PRIVATE) cannot be found by a later process.
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
     except OSError:

@@ -116,7 +116,7 @@ def _listeners(thread: int, port: int) -> set[int]:
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
-    """Return the path of a Unix socket, or its abstract name (`@name`), in a list; [] if it has neither."""
+    # The name is a path, or an abstract name such as `@name`, and may contain blanks; some sockets have none.
     return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 

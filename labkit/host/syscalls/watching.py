@@ -305,10 +305,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether a process lives and started at `began`, the start of the command, or later.
-
-    An older process with this id cannot belong to the command.
-    """
+    # An older process with this id cannot belong to the command.
     with contextlib.suppress(psutil.Error):
         return is_alive(pid) and psutil.Process(pid).create_time() >= began
     return False
