@@ -143,7 +143,7 @@ def _came(number: str) -> list[str] | None:
 
 
 def _begin() -> None:
-    """Write the first notebook's sink into `my_sink.py`, atomically, because several notebooks may write it at once."""
+    # Atomically, because several notebooks may write the file at once.
     part = FILE.with_suffix(f".{os.getpid()}.part")
     part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
     part.replace(FILE)

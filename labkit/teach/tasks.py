@@ -151,7 +151,6 @@ def _refuse_exercise(name: object) -> None:
 
 
 def _exercises() -> ModuleType | None:
-    """Return the module that checks exercises; if it is not installed, print a sentence about that and return None."""
     module = _part("labkit.teach.exercises.check")
     if module is None:
         print("Exercises are not checked here.")
@@ -171,7 +170,7 @@ def _own(name: str, module: str) -> ModuleType | None:
 
 
 def _part(name: str) -> ModuleType | None:
-    """Return the module of this name; None if it is not installed, as in the copy of labkit that grades submissions."""
+    # The copy of labkit that grades submissions lacks some modules.
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -113,7 +113,6 @@ def listed() -> list[Listed]:
 
 
 def _shipped() -> list[Path]:
-    """Return the paths of the course's notebooks. Raises `ServiceUnavailable` if there are none."""
     if paths := of_course(notebooks()):
         return paths
     raise ServiceUnavailable(f"{notebooks()}: the notebooks of the package are missing; reinstall the lab.")

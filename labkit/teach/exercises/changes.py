@@ -172,7 +172,6 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
-    """Yield messages about a word, each with a table of similar words, which has or lacks a row for the word itself."""
     for words in groups:
         table = tuple(Row(word, 1) for word in words)
         for place, word in enumerate(words):
@@ -181,7 +180,6 @@ def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
 
 
 def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
-    """Yield tables with one count of a pair, each with a message that retracts or upserts the other count."""
     for first, second in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
         for kind in (Kind.RETRACT, Kind.UPSERT):
             yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))

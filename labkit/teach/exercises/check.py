@@ -103,7 +103,6 @@ def _say(card: Card) -> None:
 
 
 def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
-    """Print the results of a check, save them as the learner's progress, and open a counterexample if there is one."""
     lines, last = _report_lines(exercise, findings), findings[-1]
     _say(_card(exercise, last, lines))
     notes.note(

@@ -67,10 +67,7 @@ def plain(value: object) -> Plain:
 
 
 def _is_small(value: object) -> bool:
-    """Return whether a value is a short ASCII text, a whole number, a truth value or None, which needs no conversion.
-
-    This test saves time: nearly all answers consist of such values, and a judge asks for thousands of answers.
-    """
+    # Saves time: nearly all answers are such values, and a judge asks for thousands of answers.
     if type(value) is str:
         return len(value) <= _SMALL and value.isascii()
     if type(value) is int:

@@ -128,7 +128,6 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
 
 
 def _read(value: Plain) -> Stored | None:
-    """Return the learner's answer as a `Stored`, or None if the answer is not a list of the right form."""
     if type(value) is not list or len(value) != 3:
         return None
     newest, following, accepted = value
@@ -165,7 +164,6 @@ def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str
 
 
 def _state(answer: Stored, right: Stored) -> tuple[str, str]:
-    """Return two messages on a wrong generation or a wrong following offset, one with details and one without."""
     if answer.newest != right.newest:
         return (
             f"The newest generation is {right.newest} from now on; with {answer.newest} the store would fence wrongly.",

@@ -224,7 +224,7 @@ def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
 
 
 def _named(order: str) -> str:
-    """Return an order's name for a message; in quotes if it begins or ends with blanks, which are easy to overlook."""
+    # Blanks at the beginning or end are easy to overlook without quotes.
     return distinct(order) if order == order.strip() else shown(order)
 
 

@@ -83,20 +83,16 @@ def _left_behind(old: Version, new: Version, sink: str) -> Iterator[Start]:
 
 
 def _has_state(version: Version) -> bool:
-    """Return whether a version keeps state: keys, values, or both."""
     return bool(version["keys"] or version["values"])
 
 
 def _is_total(version: Version) -> bool:
-    """Return whether a version aggregates all orders into one row."""
+    # Without keys, the query aggregates all orders into one row.
     return bool(version["values"]) and not version["keys"]
 
 
 def _rows_by(version: Version) -> tuple[bool, Any]:
-    """Return the key by which a version writes its rows, as a pair: whether it keeps state, and the keys of the state.
-
-    A version without state writes its rows by the number of the order.
-    """
+    # A version without state writes its rows by the number of the order.
     return _has_state(version), version["keys"]
 
 
@@ -183,7 +179,6 @@ def _pasted(
 
 
 def _described(version: Version) -> dict[str, Plain]:
-    """Return a version as plain lists and dicts, as a learner's function gets it."""
     lists = {name: [list(each) for each in version[name]] for name in ("keys", "values")}
     return {**version, **lists, "settings": dict(version["settings"])}
 

@@ -165,7 +165,6 @@ def _text(ranges: Ranges) -> str:
 
 
 def _ranges(answer: Plain) -> Ranges | None:
-    """Return the learner's answer as ranges, or None if the answer is not a list of pairs of numbers."""
     if type(answer) is not list:
         return None
     ranges = []

@@ -490,7 +490,6 @@ def _rows_alike(variant: Variant) -> Iterator[Sights]:
 
 
 def _falling(words: Sequence[str]) -> list[Plain]:
-    """Return one row for each of these words, with counts that fall from row to row."""
     return [[word, len(words) - place] for place, word in enumerate(words)]
 
 

@@ -204,7 +204,6 @@ def _restarts(workflow: Workflow, run: Run) -> Iterator[Run]:
 
 
 def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
-    """Yield the states after the running process has paused for some hours before its next action."""
     for hours in workflow.downtimes if run.stalls else ():
         yield run._replace(now=run.now + hours, stalls=run.stalls - 1, story=(*run.story, f"{hours} h without action"))
 

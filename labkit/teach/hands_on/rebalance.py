@@ -112,7 +112,6 @@ def rebalance(
 
 
 def _prepare(task: Task) -> None:
-    """Create the tables of a program, and write the orders into its topic."""
     with closing(connect(task.postgres)) as connection:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(task.schema)))
     with closing(connected(task)) as connection:

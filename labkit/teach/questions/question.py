@@ -217,7 +217,6 @@ class _Table(msgspec.Struct):
         return ""
 
     def wanted(self) -> list[Any]:
-        """Return the right options."""
         return self.right if isinstance(self.right, list) else [self.right]
 
 
