@@ -75,10 +75,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells, with older versions of an answer blanked if the newest version is not valid Python.
+    """Return the executed cells; if the newest answer to the exercise `name` is not Python, blank its older versions.
 
-    The notebook no longer contains the older versions, so the grader would not find them either. `name` is the
-    exercise.
+    The notebook no longer contains the older versions, so the grader would not find them either.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
@@ -94,10 +93,9 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the cells to run for the answer at position `place`, which comes last in the list.
+    """Return the positions in `cells` to run for the answer at `place`: the cells that it needs, and then itself.
 
-    The list contains those of the learner's cells (`own` has their positions) that the answer needs, directly or
-    through another cell.
+    Only the learner's own cells count, whose positions are `own`. A cell that a needed cell needs is also run.
     """
     needed, waiting = {place}, [place]
     while waiting:

@@ -94,9 +94,10 @@ class Asker:
         return ""
 
     def _again(self, *, often: bool) -> Iterator[tuple[Sequence[Plain], Plain]]:
-        """Yield the calls to repeat, each with its first answer, every second time in reverse order.
+        """Yield earlier calls of the learner's function, to be repeated, each as its arguments and its first answer.
 
-        Long calls are left out if others remain.
+        Calls with long arguments are left out if others remain. With `often`, the calls may come in several rounds,
+        every second one in reverse order.
         """
         keys = list(self._answers)
         keys = keys[:: max(1, len(keys) // AGAIN)]

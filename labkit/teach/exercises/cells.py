@@ -32,10 +32,7 @@ T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Add a cache to `function`, which takes a cell's source as argument.
-
-    Results for sources longer than `_LONG` are not cached.
-    """
+    """Return `function` with a cache. Its argument is a cell's source, and results for long sources are not kept."""
     kept = lru_cache(maxsize=256)(function)
 
     @wraps(function)

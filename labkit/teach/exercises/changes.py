@@ -56,11 +56,11 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield changes of a word's count, each in every changelog encoding.
+    """Yield test cases: a changelog encoding, a word, and the word's count before and after a change.
 
-    If the variant has `counts`, yield for each of its `words` every change from one count (or from no row) to another.
-    If it has `pairs` of counts, yield the change from the first to the second count of each pair. If it has `groups` of
-    words, yield a few changes for each of these words.
+    If the variant has `counts`, each of its `words` changes from every count (or from no row) to every other. If it has
+    `pairs` of counts, a word changes from the first to the second count of each pair. If it has `groups` of words, each
+    of these words gets a few changes.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -149,7 +149,7 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield test cases, each a table and a message, which need not occur in a simulation.
+    """Yield test cases that need not occur in a simulation: a table, and a message to apply to it.
 
     If `parts` has `words` and `counts`, every message with these is combined with every table of up to `rows` rows. If
     it has `groups` of similar words or `pairs` of similar counts, a case has one of them in the table and a similar one
@@ -186,10 +186,9 @@ def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
 
 
 def _longest(word: str) -> Iterator[_Case]:
-    """Yield tables of the largest size, `MOST_ROWS` rows, each with a message that changes the table.
+    """Yield cases with tables of `MOST_ROWS` rows, the largest size, and messages about a row of them or a missing row.
 
-    The messages are about the first, a middle and the last row, and about a row that the table does not have. The rows'
-    words are `word` followed by a number.
+    The words of the rows begin with `word`.
     """
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
@@ -236,10 +235,7 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
 
 
 def _difference(answer: list[Plain], right: list[Plain]) -> str:
-    """Return a sentence with the right rows.
-
-    If these are too long, the sentence lists instead which rows are missing in the answer and which are too many.
-    """
+    """Return a sentence with the right rows, or with the missing and the superfluous ones if that is too long."""
     if len(repr(right)) <= SHOWN:
         return f"The rows are {shown(right)}."
     there, wanted = Counter(map(json.dumps, answer)), Counter(map(json.dumps, right))
@@ -274,7 +270,11 @@ def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with each possible table of up to `parts["rows"]` rows, after each prefix of the input."""
+    """Yield simulator states on which a learner's property is tested: a table, after some prefix of the input.
+
+    `parts` selects the tables: those listed in `tables`, or right tables and those `near` them, or all tables of up to
+    `rows` rows.
+    """
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     if "tables" in parts:

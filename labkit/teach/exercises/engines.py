@@ -174,9 +174,10 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield pairs of the engine's name and a list of file names that a crash can leave in the engine's checkpoint.
+    """Yield pairs: an engine's name, and a list of file names that a crash can leave in the engine's checkpoint.
 
-    The numbers of the steps begin with the variant's `first`. If the variant has `lists`, yield these lists instead.
+    If the variant has `lists`, these are the lists of file names. Otherwise they contain the files of steps whose
+    numbers begin with `first`.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):

@@ -22,10 +22,7 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def _logs(variant: Variant) -> Iterator[Log]:
-    """Yield every log with up to `length` entries, and then the longer logs in the list `logs`.
-
-    `length` and `logs` are parameters of the variant.
-    """
+    """Yield every log of up to `length` entries, then the longer ones in `logs`; both are parameters of the variant."""
     yield from logs_of(variant["names"], variant["length"])
     yield from map(tuple, dict(variant.parameters).get("logs", ()))
 

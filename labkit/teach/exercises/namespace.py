@@ -110,7 +110,7 @@ def _copied(values: Sequence[Plain]) -> list[Any]:
 def _read(source_name: str, value: object) -> Plain:
     """Return the learner's value as plain data, which JSON can represent.
 
-    Raises `AnswerFailed` if that is impossible; its message calls the value `source_name`.
+    Raises `AnswerFailed` if that is impossible; the message begins with `source_name`, such as the function's call.
     """
     try:
         return plain(value)

@@ -40,10 +40,7 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return the exercises of the notebook to which the exercise `name` belongs.
-
-    The result is a dict from each exercise's name to a pair: its text, and the module that checks the answers.
-    """
+    """Return all exercises of the notebook to which the exercise `name` belongs, as `_of_notebook` does."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 

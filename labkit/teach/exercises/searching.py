@@ -200,10 +200,10 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """Return the failed result for a state from which no schedule reaches the end of a run; None if there is none.
+    """Return the failed result if from some state of the search no schedule reaches the end of a run; otherwise None.
 
-    Of several such states, it describes the one with the fewest actions before it. `ends` is the name of the property
-    that tells whether a state is the end of a run.
+    The result shows the first such state that the search found. `ends` is the name of the property that tells whether a
+    state is the end of a run.
     """
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}

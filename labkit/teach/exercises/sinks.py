@@ -170,7 +170,7 @@ def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
     """Yield rows, and some of them again as another run writes them: in another batch, by another attempt.
 
-    These are the first row of each number of bits of offsets and counts, and of each length of words, and the last row.
+    Repeated are the last row, and each row with an offset, word or count of a length that no earlier row had.
     """
     sizes, row = set[tuple[str, int]](), dict[str, Plain]()
     for row in rows:

@@ -162,7 +162,7 @@ def _drop(address: str, schema: str) -> None:
 
 
 class _Source(NamedTuple):
-    """A learner's function as text, and its first line in a file or a cell."""
+    """A learner's function as text, with its name, and the file or cell and the line at which it begins."""
 
     name: str
     text: str

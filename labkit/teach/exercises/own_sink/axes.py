@@ -155,12 +155,12 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Run queries with similar names that each write a batch 0 and then repeat it.
+    """Run queries with similar names, each of which writes a batch 0 and repeats it; return the result.
 
-    The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
-    query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query. Then, unless the queries have epochs, the first query writes further batches until there are
-    `MOST_BATCHES`. Finally it repeats its batch 0.
+    The first query also writes the batches `LATER_BATCHES`, and then, unless the queries have epochs, more batches
+    until there are `MOST_BATCHES`. If another query's name is a 0 followed by the first query's name, it also writes
+    batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the first query. Finally the
+    first query repeats its batch 0.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [

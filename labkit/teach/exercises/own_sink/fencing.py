@@ -131,7 +131,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Perform the first `place` requests of the batch `old`; return whether a reader then sees all of `rows`."""
+    """Let the older writer make the first `place` requests of its batch; return whether readers then see all `rows`."""
     for _ in range(place):
         request = old.next()
         if request is None:

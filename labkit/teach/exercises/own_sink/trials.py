@@ -501,7 +501,7 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Copy the recovery in another run's record into this run's record, and renumber drivers and samples."""
+        """Append another run's record after its last kill to this run's record; renumber its drivers and samples."""
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
             driver = self._driver + each.driver - begins.driver
