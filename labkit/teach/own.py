@@ -316,10 +316,6 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the option `only`, which is one crash point or a list of them, as a tuple.
-
-    Raises `InvalidInput` for any other value.
-    """
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:

@@ -124,7 +124,6 @@ class CrashPanel:
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:
-        """Execute a request of the browser, such as a click on Run; show the message of an error in the form."""
         try:
             self._obey(message)
         except LabError as error:

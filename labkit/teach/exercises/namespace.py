@@ -102,7 +102,7 @@ class InNotebook:
 
 
 def _copied(values: Sequence[Plain]) -> list[Any]:
-    """Copy values so that equal numbers and texts are different objects, as they are in the grader's process."""
+    # Equal numbers and texts become different objects, as they are in the grader's process.
     copies: list[Any] = json.loads(json.dumps(values))
     return copies
 

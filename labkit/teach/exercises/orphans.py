@@ -152,7 +152,6 @@ def _query(value: Plain) -> str:
 
 
 def _formed(statements: Sequence[str]) -> Sequence[str]:
-    """Return the statements unchanged; raise `Unusable` if one is not a single COMMIT PREPARED or ROLLBACK PREPARED."""
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
@@ -196,7 +195,6 @@ class _Place:
         self._address, self._owner = address, owner
 
     def prepare(self, case: Case) -> None:
-        """Create the role, the schema and its tables, and prepare the transactions of the test."""
         for limit in LIMITS:
             self._owner.execute(f"SET {limit}".encode())
         self._run("CREATE ROLE {} LOGIN")
@@ -382,7 +380,6 @@ _servers: dict[int, tuple[str, ExitStack]] = {}
 
 
 def _server() -> str:
-    """Return the address of the PostgreSQL server of this process; the first call starts it."""
     if os.getpid() not in _servers:
         with ExitStack() as starting:
             server = tethered_postgres("--no-sync", *ALONE, memory=MEMORY)

@@ -123,7 +123,7 @@ def _write(notes_by_name: dict[str, Note], changed: str) -> None:
 
 
 def _keep_damaged() -> None:
-    """Rename the progress file if it is not completely readable, so that writing does not destroy its content."""
+    # Writing would destroy the content of a file that is only partly readable.
     _, is_complete = _read()
     if not is_complete:
         path = Path(NAME)

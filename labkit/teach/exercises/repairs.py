@@ -218,7 +218,7 @@ def _merged(ranges: Ranges) -> Ranges:
 
 
 def _hold(merged: Ranges, first: int, last: int) -> bool:
-    """Return whether one of the ranges, which are ascending and do not touch, holds `first` to `last`."""
+    # The search relies on ranges that are in ascending order and do not touch.
     place = bisect_right(merged, first, key=itemgetter(0))
     return place > 0 and last <= merged[place - 1][1]
 

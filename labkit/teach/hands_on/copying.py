@@ -92,10 +92,6 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Return the checkpoint: the read position, and the handles of the transactions to commit.
-
-        Without a checkpoint, the position is 0 and there are no handles.
-        """
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -221,7 +221,6 @@ def kafka() -> Kafka:
 
 
 def _places(server: private.Server) -> Iterator[Path]:
-    """Return an iterator of unused paths in a folder, which is removed when this process ends."""
     base = server.folder
     if base is None:
         temporary = TemporaryDirectory(prefix="labkit-notebook-")
@@ -234,7 +233,6 @@ _numbers = count(1)
 
 
 def _tried(name: str, done: str, act: Callable[[], object]) -> ServerAnswer:
-    """Call `act`, which changes the transaction `name`; return `done` as the answer, or the broker's refusal."""
     try:
         act()
     except LabError as refusal:

@@ -265,7 +265,6 @@ def _change(database: str, interval: float, ended: Event) -> list[float]:
 
 
 def _changed(connection: sqlite3.Connection) -> bool:
-    """Try to update one row; return whether the database's lock was free."""
     with suppress(sqlite3.OperationalError):
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE stock SET pieces = pieces - 1")

@@ -315,10 +315,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 
 
 def _hold_still(ask: Asker) -> None:
-    """Raise `Unusable` if the sink makes different requests when it is called again with the same arguments.
-
-    The results of such a sink prove nothing, because its next run may be different.
-    """
+    # The results of a sink whose requests vary prove nothing, because its next run may be different.
     if ask.changed():
         raise Unusable(f"{ask.name} {MADE_ANOTHER_REQUEST}")
 

@@ -144,7 +144,6 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _note_wrong_reply(old: Delivery) -> None:
-    """Record a fault if the sink returned anything but "fenced" to an older writer that a newer one had replaced."""
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.value != FENCED:
         got = f'"{ended.value}"' if ended.value else "nothing"
