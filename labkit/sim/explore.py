@@ -237,10 +237,10 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the states that a helper process reached, until the search has reached its limit of states.
+        """Add the successors that a helper process has computed, until the search must stop.
 
-        `numbers` are the states that the helper expanded, and `reached` their successors. All successors of one state
-        are added together. Returns the index in `numbers` of the last state whose successors were added.
+        `numbers` are the states that the helper expanded, and `reached` has the successors of the first, then those of
+        the second, and so on. Returns the index in `numbers` of the last state whose successors were added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -270,7 +270,7 @@ class Search(Generic[StateT]):
                 self.claims.broken.append((claim, state))
 
     def _is_over(self) -> bool:
-        """Count one more state as expanded; return whether the search must stop now."""
+        """Count one more state as expanded, and return whether the search must stop."""
         self.expansions += 1
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 

@@ -90,9 +90,9 @@ class Futures(Generic[StateT]):
 
 
 class _Graph(Generic[StateT]):
-    """The graph of the states that can follow the state `root`.
+    """The states that can follow the state `root`, and the steps between them.
 
-    A state is represented by its position in the order of a breadth-first search.
+    Private methods represent a state by its index in the order of a breadth-first search.
     """
 
     def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
@@ -127,7 +127,6 @@ class _Graph(Generic[StateT]):
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:
-        """Return the `Prospect` of an action that leads to `after`: how many schedules then violate a property."""
         place = self._number(after)
         if place not in self._distance:
             fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT
@@ -155,10 +154,9 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return, for each state that can lead to a violation, the distance to the nearest violation and the way there.
+        """Return, for states that can lead to a violation, the steps to the nearest one, and the next state on the way.
 
-        The result is two dicts whose keys are states: the first has the distances, the second the next state on the
-        way. The second dict has no entry for a state that itself violates a property.
+        The second dict has no entry for a state that itself violates a property.
         """
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
@@ -172,7 +170,7 @@ class _Graph(Generic[StateT]):
         return distance, towards
 
     def _reach(self, places: Sequence[int]) -> set[int]:
-        """Return the states in `places`, and all states from which one of the states in `places` can be reached."""
+        """Return the states in `places`, and all states that can lead to one of them."""
         reached, waiting = set(places), deque(places)
         while waiting:
             for before in self._before[waiting.popleft()]:
@@ -182,7 +180,7 @@ class _Graph(Generic[StateT]):
         return reached
 
     def _inevitable(self) -> set[int]:
-        """Return the states from which every schedule violates a property (a least fixed point).
+        """Return the states from which every schedule (sequence of actions) violates a property.
 
         An endless schedule, or one that leaves the visited states, does not count as a violation.
         """
@@ -200,10 +198,10 @@ class _Graph(Generic[StateT]):
         return [each for each in self._after[place] if each != _UNSEEN]
 
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return a dict from state to two numbers: how many schedules from it violate a property, and how many exist.
+        """Return for each state how many schedules from it violate a property, and how many schedules there are.
 
-        States from which a cycle can be reached are left out, because there are infinitely many schedules from them.
-        `order` has each state after its successors.
+        A schedule is a sequence of actions. States that can lead into a cycle are left out, because infinitely many
+        schedules begin there. `order` has each state after its successors.
         """
         counts: dict[int, tuple[int, int]] = {}
         for place in order:
@@ -227,7 +225,7 @@ class _Graph(Generic[StateT]):
         return chances
 
     def _ends_first(self) -> list[int]:
-        """Return the states in reverse topological order: each after all its successors, as far as cycles allow."""
+        """Return all states in an order in which each comes after all its successors, as far as cycles allow."""
         order: list[int] = []
         met = {0}
         path = [(0, iter(self._after[0]))]
@@ -244,10 +242,7 @@ class _Graph(Generic[StateT]):
 
 
 def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return, for each state, the list of its predecessors, with one entry for each step that leads to the state.
-
-    `after` has the list of successors of each state.
-    """
+    """Return the predecessors of each state, from the successors of each; a state occurs once for each step."""
     before: list[list[int]] = [[] for _ in after]
     for place, successors in enumerate(after):
         for each in successors:

@@ -18,14 +18,14 @@ News = tuple[int, list[tuple[int, Any]]]
 
 
 class _Bits:
-    """The bits of the numbers that encode states: how many are in use, and which belong to each part of a state."""
+    """The bits of an encoded state: how many are in use (`taken`), and which belong to each part (`masks`)."""
 
     def __init__(self) -> None:
         self.taken = 0
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Reserve one more bit, in the numbers that encode states, for part number `part` of a state; return it."""
+        """Reserve one more bit for part number `part` of a state, and return it."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -33,9 +33,9 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes for the values that one part of a state, such as a field, can have; a new value gets the next code.
+    """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
 
-    A code is a number written into the bits that belong to the part; these bits need not be adjacent.
+    A code is a number made of the bits that belong to the part, which need not be adjacent.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -80,10 +80,7 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the parts of a state that are encoded separately: its fields and its processes.
-
-        If `Model.row` names a field, that field is a tuple of processes, and each process is a part of its own.
-        """
+        """Return the parts of a state to encode separately: its fields, and each process in the field `Model.row`."""
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple

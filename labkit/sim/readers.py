@@ -56,12 +56,12 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """Return a row without its visibility, which changes when its transaction ends; return other events unchanged."""
+    # Without the visibility, which changes when the row's transaction ends.
     return event[:5] if isinstance(event, Observation) else event
 
 
 class _Steps:
-    """For each row, the steps after which it appeared, was first hidden in a transaction, or was aborted."""
+    """Records after which steps of a run each row appeared, was first hidden in a transaction, or was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -70,7 +70,7 @@ class _Steps:
         self.step = 0
 
     def look(self, history: History, step: int) -> None:
-        """Record which rows are new in the history after this step. Call this for every step, in order."""
+        """Record which rows are new after this step. Call this for every step, in order."""
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
@@ -86,8 +86,7 @@ class _Steps:
         """Return for how many steps readers of each key saw wrong values.
 
         `expected` has the right records, `last` is the history at the end of the run, and `rows` are the rows in it.
-        `is_timed` says that every row that readers cannot see yet is in a transaction. Otherwise the simulator does not
-        know how long such a row has waited.
+        Without `is_timed`, a row may be hidden elsewhere than in a transaction, and nobody knows for how long.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

@@ -48,9 +48,9 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether the engine may run the task that wrote this transaction a second time.
+        """Return whether the engine may run the task that wrote transaction `number` a second time.
 
-        The task must have pre-committed in the current batch and have run only once; the number of retries is limited.
+        Only a prepared first run in the current batch may be repeated, and the number of retries is limited.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
@@ -76,9 +76,9 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the transactions of second runs of the current driver's tasks were aborted.
+        """Return the state after the transactions of the current driver's repeated tasks were aborted.
 
-        Real sinks abort these transactions as well, because no stored vote names them.
+        Real sinks abort them as well, because no stored vote names them.
         """
         incarnation = state.query.driver.incarnation
         kept = tuple(

@@ -55,7 +55,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that edits of the order `steps` can produce, grouped by the number of edits.
+    """All orders of writes that edits of the order `steps` can produce, computed for one number of edits at a time.
 
     An edit moves, adds or leaves out one write; no edit touches a `fixed` write.
     """
@@ -97,9 +97,9 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield, for each position where `write` can be inserted, a description of the position and the resulting order.
+    """Yield every order that results if `write` is inserted into `steps`, after a description of where.
 
-    The write is inserted alone, or into a set of writes that become durable together if the set has no write in
+    The write is inserted alone, or into a set of writes that become durable together, unless that has a write in
     `fixed`.
     """
     for place in range(len(steps) + 1):
@@ -146,12 +146,12 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if searches prove that its design is exactly-once at the end of every run; otherwise None.
+    """Return the change if its design is exactly-once at the end of every run; otherwise None.
 
     The result's field `seen` lists the properties that are violated only for readers who look during the run. With
-    `quietly`, the result is None if there is such a property. Searches with one crash come first, because they refute
-    most designs.
+    `quietly`, the result is None if there is such a property.
     """
+    # One crash before two: the smaller search refutes most designs.
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)
         if verdicts.guarantee is not Guarantee.EXACTLY_ONCE:

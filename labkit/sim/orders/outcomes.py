@@ -71,7 +71,7 @@ def find(design: Design, world: World = World.SAME, **more: object) -> OrderResu
 
 
 class _Search:
-    """A breadth-first search: each visited state with its predecessor, and the results of all finished runs so far."""
+    """A breadth-first search that collects what readers have seen at the end of each run."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -87,7 +87,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge the states of a level in which the run is over, and yield every new state that one action leads to."""
+        """Judge the finished runs among these states, and yield every new state that one action leads to."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):

@@ -341,7 +341,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
 
     def is_suspect(state: State) -> bool:
-        """Return whether a state needs the full check of its checkpoints; for most states this cheap test is false."""
+        # A cheap test: most states do not need the full check of their checkpoints.
         completed = state[0].completed
         return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 

@@ -128,10 +128,9 @@ class Tasks(RuleModel[State]):
         return coordinator, after
 
     def _seal_last(self, state: State) -> State:
-        """Return the state after the coordinator has asked the sink itself to copy its state.
+        """Return the state after the sink has copied its state without a barrier, at the coordinator's request.
 
-        The coordinator asks when all inputs of the sink have ended, because then no barrier can reach the sink any
-        more.
+        All inputs of the sink have ended, so no barrier can reach it any more.
         """
         sink = state.operators[-1]
         wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > sink.done)
@@ -140,11 +139,8 @@ class Tasks(RuleModel[State]):
         return self._report(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
-        """Return the state after source number `which` has sent a mark for the end of its input.
-
-        Tasks treat the mark as if every later barrier had also arrived.
-        """
         coordinator, sources, operators, visible, prepared, faults = state
+        # Tasks treat the end of an input as if every later barrier had also arrived.
         operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
         if coordinator.pending:
             position, epoch, _ = sources[which]
@@ -153,10 +149,6 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """Return the state after a task has taken the next item from a channel and has processed it.
-
-        The item is a record, a barrier, or the end of the input.
-        """
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
         after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
@@ -257,8 +249,8 @@ class Barriers(Tasks):
     def _copy(self, state: State, _: int) -> State:
         """Return the state after a checkpoint that copies all task states at one moment, without barriers.
 
-        It exists only with `broken=sink_offset`, to show that the sink's position does not say where the sources
-        must resume.
+        It happens only with `broken=sink_offset`, to show that the sink's position does not say where the sources must
+        resume.
         """
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
@@ -281,12 +273,8 @@ class Barriers(Tasks):
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
-        """Return the state after the coordinator has given up a checkpoint while the job continues.
-
-        The sink's transaction for this checkpoint stays prepared and commits with a later checkpoint.
-        """
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
-        if self.settings.broken is OmittedRule.ABORT_EXPIRED:
+        if self.settings.broken is OmittedRule.ABORT_EXPIRED:  # otherwise a later checkpoint commits it
             prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
         left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
         return state._replace(
@@ -303,19 +291,14 @@ class Barriers(Tasks):
         return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _which: int) -> State:
-        """Return the state after a person has cancelled the job, which, unlike a crash, may delete its checkpoints."""
         coordinator, _, _, visible, prepared, faults = state
         down = self._crashed(coordinator)
-        if not self.settings.keeps_cancelled:
+        if not self.settings.keeps_cancelled:  # unlike a crash, a cancellation may delete the checkpoints
             down = down._replace(completed=())
         sources, operators = self._dead
         return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
 
     def _restore(self, state: State, _: int) -> State:
-        """Return the state of a job restarted from its latest complete checkpoint.
-
-        Transactions up to that checkpoint are committed and later ones aborted.
-        """
         coordinator, kept = state.coordinator, state.coordinator.completed
         which = 0 if self.settings.broken is OmittedRule.OLDER_CHECKPOINT else -1
         loaded = kept[which] if kept else None

@@ -90,15 +90,12 @@ class Schedule:
                 enabled += of_operator(operator, task)
 
     def _is_due(self, state: State) -> bool:
-        """Return whether the coordinator should trigger a checkpoint now.
-
-        If the sink has rows to commit, one more checkpoint is due after the end of the input.
-        """
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True
         if pending or not self.settings.transactional or not all(source.ended for source in state.sources):
             return False
+        # After the end of the input, one more checkpoint commits the sink's last rows.
         sink, prepared = state.operators[-1], state.prepared
         if min(sink.at) < ENDED:
             return self.settings.broken is not OmittedRule.SINK_OFFSET

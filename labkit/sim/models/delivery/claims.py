@@ -63,9 +63,9 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the claim that the judge never finds a violation of `name` (for example no_duplicate) in the output.
+    """Return the property that the output has no anomaly of the kind that `name`, such as no_duplicate, excludes.
 
-    A loss can be known only at the end, so `no_loss` is checked only in states in which nothing is left to do.
+    `no_loss` is checked only at the end of a run, because until then a missing record may still come.
     """
 
     def because(state: State) -> str:

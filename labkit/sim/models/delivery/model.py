@@ -158,9 +158,9 @@ class Guards(RuleModel[State]):
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
         """Return two records that a process may send: the oldest one not in flight, and the oldest one in flight.
 
-        The second record or its acknowledgement may still arrive, so a timeout that sends the record again is
-        premature. The simulator counts a premature timeout as a fault, but a real sender cannot recognise it. Each
-        result is None if there is no such record.
+        Each is None if there is no such record. To send the second one again is premature, because the record or its
+        acknowledgement may still arrive. A real sender cannot know this, but the simulator does and counts it as a
+        fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -187,7 +187,7 @@ class Guards(RuleModel[State]):
     def _collectable(self, state: State, which: int) -> Ids:
         """Return the ids that a process may delete from its table of received records, one bit for each.
 
-        Real systems decide by age; the simulator checks whether a record with the id may still arrive.
+        Real systems delete old ids; the simulator knows whether a record with the id may still arrive.
         """
         if not self.settings.collects and self.settings.broken != "collect_early":
             return 0
@@ -261,11 +261,8 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """Return the state after the receiver has discarded a record because it has seen the record's id before.
-
-        With retries, the receiver acknowledges the record again, because the first acknowledgement may be lost.
-        """
         state, message = self._taken(state, which)
+        # The first acknowledgement may be lost, so the receiver acknowledges the record again.
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:

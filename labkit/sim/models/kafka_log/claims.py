@@ -152,7 +152,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield "sometimes" properties, which say that certain events, such as a read of undecided data, can happen."""
+    """Yield the "sometimes" properties: events that must be possible, such as a read of undecided data."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:

@@ -323,8 +323,7 @@ class KafkaLog(Broker):
     def _written(self, state: State, job: Job) -> State | None:
         """Return the state after the job has written its next record; None if Kafka refuses the write.
 
-        A partition accepts a record if the record's transaction is open in this partition. Otherwise the coordinator
-        must first add the partition to the transaction.
+        If the record's transaction is not open in its partition, the coordinator must first add the partition to it.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None

@@ -58,8 +58,8 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
     """Yield the rows that readers see, in order, and a complete read at each crash and at the end.
 
-    A row that recovery takes back later counts as part of an aborted transaction. With upserts (`keyed`), readers then
-    see the earlier row of the key again, so this row is yielded a second time.
+    A row that recovery takes back later is yielded as part of an aborted transaction. With upserts (`keyed`), readers
+    then see the earlier row of the key again, so that row is yielded a second time.
     """
     standing = set(kept(seen))
     crashes = 0

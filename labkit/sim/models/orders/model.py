@@ -69,14 +69,10 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count before a step.
-
-    If the design stores no state, the count equals the offset of the step's first row, because all rows have the same
-    word.
-    """
+    """Return the running count of the input's only word before a step, whose first row is at `offset`."""
     design = settings.design
     if Write.STATE not in design.writes:
-        return offset
+        return offset  # all rows have the same word
     if design.recovery.newest:
         return process.states[-1].total if process.states else 0
     before = [each.total for each in process.states if each.step < step]
@@ -223,10 +219,6 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after a set of writes that become durable together.
-
-        The process then goes on with the next set or the next step.
-        """
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -255,16 +247,12 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Return the state after the store's answer to a visible write was lost, so that the process repeats the write.
-
-        If the parameter `skips` is set, the process first looks whether the store's marker says that the output is
-        written, as it does after a restart.
-        """
         process = state.process
         if self._by_row:
             return _faulty(state, process, (_row(state, process.job.start + process.shown),))
         after = self._after_writes(state, self.design.steps[process.at])
         stores = after.process._replace(place=process.place, job=process.job, at=process.at)
+        # The process repeats the write; if it skips marked steps, it first reads the marker, as after a restart.
         again = stores._replace(is_marked=self._is_marked(stores, process.job))
         return _faulty(after, again)
 
@@ -278,13 +266,9 @@ class Orders(RuleModel[State]):
         return _faulty(state, self._gone_on(state.process))
 
     def _refused(self, state: State, _: int) -> State:
-        """Return the state after the store has refused a write.
-
-        The process begins the step again if a restart would repeat it; otherwise it goes on to the next write.
-        """
         process = state.process
         job = next_job(self.settings, process)
-        if job.step > process.job.step:
+        if job.step > process.job.step:  # a restart would not repeat the step
             return state._replace(process=self._gone_on(process))
         process = process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False, is_late=False)
         return state._replace(process=process)
@@ -319,8 +303,8 @@ class Orders(RuleModel[State]):
     def _undo(self, state: State, _: int) -> State:
         """Return the state after recovery has taken back output of steps that will run again.
 
-        Depending on the kind of output, recovery takes back one row, a whole transaction, or all upserts at once. After
-        upserts, the earlier row of the key becomes visible again.
+        It takes back one row, the newest transaction, or all upserts at once. After upserts, the earlier row of the key
+        becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:

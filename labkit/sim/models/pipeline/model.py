@@ -124,11 +124,8 @@ class Environment(RuleModel[State]):
         return state._replace(query=query._replace(driver=driver))
 
     def _roll_back(self, state: State, _: int) -> State:
-        """Return the state after a person has set the checkpoint back by one finished batch.
-
-        This deletes the newest entry `commits/N` and the plans of all later batches.
-        """
         query = state.query
+        # A person deletes the newest `commits/N` and the plans of all later batches.
         query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
 
@@ -295,7 +292,6 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """Return the state after a batch was planned again without records, because its source cannot repeat them."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
@@ -313,11 +309,7 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver will next commit all batches that are logged as finished (`commits/N`).
-
-        The driver does this before it stores the votes of a new batch, because it may have missed the notification of a
-        `commits/N`. Votes are the names of a batch's prepared transactions.
-        """
+        # The driver may have missed the notification that a batch is finished.
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
     def _notify(self, state: State, _: int) -> State:

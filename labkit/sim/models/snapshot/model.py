@@ -114,10 +114,10 @@ class Guards(RuleModel[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Return whether processes may copy their accounts now, in the algorithm that stops all processes.
+        """Return whether every process is paused or has copied its account, and every channel is empty.
 
-        All processes must be paused or have copied, and all channels must be empty. The simulator looks into the
-        channels; real processes would need messages to find this out.
+        Only then may a process copy its account. The simulator looks into the channels; real processes would need
+        messages to find this out.
         """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
@@ -199,10 +199,10 @@ class Bank(Guards):
         return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
 
     def _recorded(self, state: State, which: int, awaited: int) -> State:
-        """Return the state after a process has copied its account and sent its markers.
+        """Return the state after a process has copied its account and, in the same step, sent its markers.
 
-        Copying and sending are one step, so that the process sends no transfer in between. `awaited` has one bit for
-        each process whose marker is missing.
+        Both happen in one step, so that the process sends no transfer in between. `awaited` has one bit for each
+        process whose marker is missing.
         """
         process = state.processes[which]
         if self.broken == "late_markers":
@@ -229,10 +229,7 @@ class Bank(Guards):
         return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
 
     def _stored(self, state: State, which: int, process: Process) -> State:
-        """Return the state after a process has stored its part of the snapshot.
-
-        The last part completes the snapshot, which then replaces the previous one.
-        """
+        # The last part completes the snapshot, which then replaces the previous one.
         state = _with_process(state, which, process)
         parts = [each.part for each in state.processes if each.part is not None]
         if len(parts) < self.count:
@@ -252,12 +249,7 @@ class Bank(Guards):
         return _with_process(state, which, crash(state.processes[which]))._replace(crashes=state.crashes - 1)
 
     def _restore(self, state: State, _: int) -> State:
-        """Return the state after all processes have loaded the last completed snapshot.
-
-        The transfers in flight in the snapshot replace the contents of the channels, and a running snapshot is given
-        up. All processes must go back together, because a process that goes back alone would forget transfers that
-        other processes still have.
-        """
+        # All processes go back together: one that goes back alone would forget transfers that others still have.
         snapshot = state.completed or beginning(self.count)
         if self.broken == "restore_alone":
             return self._restored_alone(state, snapshot)
