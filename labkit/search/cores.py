@@ -44,7 +44,7 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """Work sent to a helper process: encoded states to expand, and the codes that this helper does not have yet.
+    """A chunk of work for a helper process: encoded states to expand, and codes that this helper does not have yet.
 
     A code is a number that stands for one value of a state's field. For `is_last` and `are_often_met` see
     `Expander.expand`.
@@ -148,7 +148,7 @@ class SharedSearch(Generic[StateT]):
         return search.result()
 
     def _advance(self) -> None:
-        """Process one level of the search with the helper processes; the result equals that of `Search.advance`."""
+        """Expand one level of the search with the helper processes; the result equals that of `Search.advance`."""
         search = self._search
         if not self.helpers:
             self._fork()
@@ -183,7 +183,7 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks of states to the helper processes, until each has `_AHEAD` unanswered chunks or no chunk is left.
+        """Send chunks of states to the helper processes, until none can take another chunk or no chunk is left.
 
         Every helper gets a first chunk before any helper gets a second one.
         """
@@ -228,12 +228,11 @@ class SharedSearch(Generic[StateT]):
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
     """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes.
 
-    `begun` is the leading process's search at the time of the fork. `others` are the leading process's ends of pipes,
-    which the fork has copied into this process; they are closed first.
+    `begun` is the search at the time of the fork, and `others` are pipes that this process does not need.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leader handles Ctrl-C
     gc.disable()  # states are tuples and make no cycles
-    for other in others:
+    for other in others:  # the leading process's ends, which the fork has copied
         other.close()
     expander = Expander(begun)
     try:

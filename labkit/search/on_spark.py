@@ -55,8 +55,8 @@ It can be small, because it only distributes tasks and collects counts, never st
 class _Search(NamedTuple):
     """The parameters that stay the same during a search; every Spark task receives them.
 
-    They are the directory of the search's files, the simulator's name and parameter values, whether states that differ
-    only in the order of processes count as one (`symmetry`), and the number of partitions of the states (`parts`).
+    With `symmetry`, states that differ only in the order of processes count as one. `parts` is the number of partitions
+    of the states.
     """
 
     files: Files
@@ -210,7 +210,7 @@ class Levels:
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
         """Call `work` with each number in `parts`, and return the results in the same order.
 
-        The calls run in Spark tasks, or in this process if there are few `states` to work on.
+        The calls run in Spark tasks, or in this process if they concern few `states`.
         """
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
@@ -220,7 +220,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Record which properties were violated or, if they are "sometimes" properties, fulfilled in a level.
+        """Record the properties that a level violated, and the "sometimes" properties that it fulfilled.
 
         `results` are the reports of the level's tasks. Only the first state that violates a property is kept.
         """
@@ -244,10 +244,7 @@ class Levels:
         )
 
     def _trace_to(self, state: Any, level: int) -> Trace:
-        """Return a shortest trace to a state that is `level` steps from the start.
-
-        The trace is built backwards from the files that store each state with its parent, the state before it.
-        """
+        """Return a shortest trace to a state that is `level` steps from the start."""
         steps = []
         while level:
             number = self._packer.pack(state)
@@ -264,7 +261,7 @@ class Levels:
 
 
 class _Tools:
-    """The simulator and the codes for its states; all tasks of a search that run in one process share this object."""
+    """The simulator and the codes of its states, shared by all tasks of a search that run in one process."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -285,10 +282,7 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """The successors that one Spark task computes from one partition of a level's states.
-
-    A level contains the states at one distance from the start of the search.
-    """
+    """The successors that one Spark task computes from one partition of the states at one distance from the start."""
 
     def __init__(self, tools: _Tools, step: _Step) -> None:
         self.model, self.packer, self.step = tools.model, tools.packer, step
@@ -300,10 +294,7 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Check the states that these numbers encode, and take every action in each.
-
-        If the search ends with this level, the states are only checked.
-        """
+        """Check the states that these numbers encode; unless this level is the last, take every action in each."""
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:
@@ -324,7 +315,10 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, and store them, grouped by their own partitions."""
+    """Compute the successors of partition `part` of a level, store them, and return a report.
+
+    The successors are grouped by the partitions that they themselves belong to.
+    """
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -350,7 +344,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
     """Encode and store the successors that had to wait because they contained values without a code.
 
-    `part` is the number of the partition whose states have these successors. An encoded state has `width` bytes.
+    They are the successors of the states in partition `part`. An encoded state has `width` bytes.
     """
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
@@ -360,13 +354,13 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Find the new states among those sent to partition `part`, store them for the next level, and count them.
+    """Find the new states among those sent to partition `part`, store them for the next level, and return their number.
 
-    Returns their number. `senders` has pairs of a kind of file and a partition, which name the files that other tasks
-    wrote. The files are read in this order, so that the order of the new states does not depend on which task ended
-    first. An encoded state has `width` bytes.
+    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote. An encoded state
+    has `width` bytes.
     """
     files = search.files
+    # In the order of `senders`, so that the order of the new states does not depend on which task ended first.
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]
     known = rows.widened(files.load("known", level, part), width)
     known, fresh = rows.admitted(known, rows.joined(sent, width))
