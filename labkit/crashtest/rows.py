@@ -193,7 +193,7 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return a record with the key by which `labkit.core.judge` recognises several values of one row.
+    """Return the record with a key by which `labkit.core.judge` recognises successive values of one key.
 
     If the store keeps only the last row of each key, this is the record's own key. Otherwise the key is unique, so that
     the judge never takes two rows for two values of one key.

@@ -320,10 +320,10 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, and perhaps a job that starts no process.
+        """Yield the runs that depend on all earlier runs; none with `--only` or `--since`.
 
-        This job is yielded if the pipeline keeps state outside of the watched folders. Its result says why such state
-        makes the guarantee unknown.
+        If the pipeline keeps state outside of the watched folders, also yield a job that starts no process. Its result
+        says why such state makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()

@@ -143,7 +143,10 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
 
 
 def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> None:
-    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
+    """Run the pipeline in all copies of the user's folder at the same time, without a crash.
+
+    Raises `Shared` if the runs interfere with each other.
+    """
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
     times = Counter(place for places, _ in tried for place in places)

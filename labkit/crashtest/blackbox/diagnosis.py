@@ -366,9 +366,9 @@ def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
 
 
 def _at_server(window: Stretch) -> Recipe | None:
-    """Return the repair for rows that a server gets outside of a transaction; None if this is not what happened.
+    """Return the repair for the case that a server gets rows outside of a transaction; None in other cases.
 
-    `window` are the crash points at which a crash does harm.
+    `window` is the series of crash points at which a crash does harm.
     """
     opening = _Step.of(window.opening)
     _, _, word = opening.where.rpartition(" ")

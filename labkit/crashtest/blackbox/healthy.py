@@ -75,9 +75,9 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called. The reader is also not called if the same files are locked as at an earlier call at
-    which it waited for a lock. The load of the machine must not decide which calls of the reader succeed, because the
-    test chooses crash points by the rows that the reader returns.
+    A slow reader is not called. Nor is a reader called while the same files are locked as when it last waited for a
+    lock. Otherwise the load of the machine would decide which calls of the reader succeed, and so which crash points
+    the test chooses.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
@@ -290,7 +290,10 @@ def _check_emptied(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Call the reader until it returns the same rows twice, and store them. Raises `JobFailed` if it never does."""
+    """Call the reader until it returns the same rows twice, and store them in `run`.
+
+    Raises `JobFailed` if the reader never does so.
+    """
     if harness.wanted is not None:
         harness.settle()
     steady(harness.helpers.read)
@@ -298,10 +301,11 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Check that a second run without a crash leaves the same rows, because the user gave no `--expected`.
+    """If `expected` is None, check that a second run without a crash leaves the same rows as the first.
 
-    Return a note about this check, in a list; with `--expected`, check nothing and return []. `values` are the rows of
-    the first run. Raises `InvalidInput` if the rows of the two runs differ, because then nobody knows which are right.
+    Return a note about this check, in a list; otherwise []. `expected` are the rows of `--expected` or of the settings,
+    and `values` are the rows of the first run. Raises `InvalidInput` if the rows of the two runs differ, because then
+    nobody knows which are right.
     """
     if expected is not None:
         return []

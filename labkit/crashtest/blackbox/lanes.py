@@ -82,9 +82,9 @@ class Lanes:
     """Finds the lane (purpose) of a system call, such as `data` for output, in a table of path patterns."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the rows in `own`, texts `NAME=GLOB` from the user, before the rows of the built-in table.
+        """Prepare to find lanes (purposes of system calls) by the user's rows `own`, and then by labkit's table.
 
-        Raises `InvalidInput` for a text of another form.
+        Each row in `own` is a text `NAME=GLOB`. Raises `InvalidInput` for a text of another form.
         """
         self._shapes = (*map(_own, own), *SHAPES)
 

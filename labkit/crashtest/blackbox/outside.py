@@ -67,7 +67,7 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a glob pattern such as `*.log` or `cache/*` matches the whole path or its last parts."""
+    # `Path.match` compares the pattern with the last parts of the path.
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
@@ -211,10 +211,10 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that it did not read, if the use shows that the file is state; otherwise None.
+        """Return how a start used a file that it did not read; None if the use does not show that the file is state.
 
-        `again` is true if an earlier start made the file, and this start did not open the file although it was not
-        killed.
+        State means that later starts of the pipeline may depend on the file. `again` is true if an earlier start of the
+        same run made the file, and this start did not open the file although it was not interrupted.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

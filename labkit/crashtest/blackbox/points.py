@@ -428,9 +428,10 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs after which the state of the files is known, the most important pairs first.
 
-        The restarts after different first crashes may make the same calls. Then only the last of these crashes counts,
-        because the crashes left different files (for example a temporary file), but the difference had no influence.
-        The comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same call.
+        The restarts after different first crashes may make the same calls, although the crashes left different files
+        (for example a temporary file). Then the difference had no influence, so only the last of these first crashes is
+        used. The comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same
+        call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -449,7 +450,7 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at a system call that only restarts make.
 
-        The restarts after different first crashes may make the same calls. Then only the last of these crashes counts.
+        If the restarts after different first crashes make the same calls, only the last of these first crashes is used.
         First comes one pair for each family (calls whose names differ only in numbers), beginning with the rarest
         family.
         """

@@ -241,7 +241,11 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that makes a write. The writes of a transaction belong to the call that commits it."""
+    """Yield each system call that makes writes, with the kinds of these writes; `names` are the names of all calls.
+
+    The writes of a transaction belong to the call that commits it. Raises `InvalidInput` for a call that no row of
+    `table` matches.
+    """
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:

@@ -104,7 +104,7 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward an order of the runner to the driver, and return None.
+        """Forward an order of the runner, the process that executes the run, to the driver, and return None.
 
         If the runner has closed its pipe, return the event type `Unwanted` instead.
         """
@@ -120,9 +120,10 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward the driver's events to the runner, and return None as long as the driver goes on.
+        """Forward events of the driver to the runner, the process that executes the run.
 
-        If the driver has ended or must end, return the type of the event that reports it.
+        Return None as long as the driver goes on. If the driver has ended or must end, return the type of the event
+        that reports it.
         """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)

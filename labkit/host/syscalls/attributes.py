@@ -124,15 +124,11 @@ def remove_extended(tracee: Tracee, file: Attributed, name: int) -> Interpretati
 
 
 def _extended(file: Attributed, name: str) -> bytes | None:
-    """Return the value of an extended attribute; None if the file does not have it.
-
-    An unreadable value counts as different from every value. Raises `WillFail` if the file system has no attributes.
-    """
     try:
         return os.getxattr(file.place, name, follow_symlinks=file.follows)
     except OSError as error:
         if error.errno == errno.ENODATA:
             return None
         if error.errno in (errno.EACCES, errno.EPERM):
-            return b"\0unreadable"
+            return b"\0unreadable"  # counts as different from every value
         raise WillFail from error

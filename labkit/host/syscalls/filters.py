@@ -81,9 +81,9 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the filter's instructions for one call: if the call fulfils its conditions, apply `action`.
+    """Yield the seccomp filter's instructions for one system call: apply `action` if its conditions are true.
 
-    Otherwise continue with the instructions for the next call.
+    Otherwise the filter continues with the instructions for the next call.
     """
     left = 2 * len(question.conditions)
     for condition in question.conditions:

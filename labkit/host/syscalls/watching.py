@@ -55,7 +55,7 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command, and call `decide` before each of its system calls of these `kinds`; the kernel holds the call.
+    """Run a command, and call `decide` before each of its system calls whose kind is in `kinds`.
 
     The kernel holds the call until `decide` answers. The command runs in `folder`, in its own Unix session, with
     exactly this environment and without input. Its output is appended to the file `output`; writing the output does not
@@ -294,7 +294,6 @@ class Watch:
 
 
 def _created(pid: int) -> float:
-    """Return the time at which a process started, by the kernel's process clock; 0 if the process is gone."""
     # A second thread becomes the command (execve) and takes over the process's id, so for a moment the kernel knows
     # neither.
     for _ in range(10):
