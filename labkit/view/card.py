@@ -204,7 +204,7 @@ class Tabled(OnCard):
         raise NotImplementedError
 
     def _parts(self) -> Iterable[str]:
-        """Return the parts of the card as HTML: the table and, in some subclasses, more."""
+        # Subclasses override this if their card shows more than the table.
         return [table(self._head(), self._rows())]
 
     def card(self) -> Card:

@@ -153,7 +153,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Label a point of the chart with its value, and mark it if a larger value was visible earlier.
+    """Write a point's value next to it, and mark it in red if a larger value was visible earlier.
 
     `before` is the value of the previous point.
     """
@@ -175,7 +175,6 @@ def _say(axes: "Axes", point: Point, before: int) -> None:
 
 
 def _mark_crash(axes: "Axes", place: int, label: str) -> None:
-    """Draw a vertical line for a crash. The values to the right of the line became visible after the restart."""
     axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
     for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
         at = (side, -10)

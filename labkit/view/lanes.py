@@ -111,7 +111,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name that fits into a box. A long name loses its beginning, because the end is more informative."""
+    # A name that is too long for its box loses its beginning, because the end is more informative.
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

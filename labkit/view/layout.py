@@ -211,7 +211,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return a dict from box id to a list of all the different contents that the box has in these pictures."""
+    """Collect, by box id, all the different contents that each box has in these pictures."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -298,10 +298,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return a dict from each pair of columns to the length in pixels of the horizontal parts of channels between them.
+    """Return the horizontal space in pixels that channels need between each two columns of boxes.
 
-    The waiting messages of a channel are drawn on its horizontal part, so this part is as long as the longest queue or
-    note.
+    A channel's waiting messages are drawn in this space, so it is as wide as the longest queue or note.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():

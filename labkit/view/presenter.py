@@ -239,10 +239,7 @@ def _named(claims: Sequence[Property[Any]], numbers: Iterable[int]) -> str:
 
 
 def _run_in(text: str) -> str:
-    """Return the trace in a text that a reader has pasted.
-
-    The text is the trace itself, or the address of a page whose fragment contains the trace.
-    """
+    """Return the trace in a pasted text, which is the trace itself or an address whose fragment contains it."""
     return unquote(text.partition("#")[2]) if "://" in text else text
 
 

@@ -65,9 +65,9 @@ def line(steps: Sequence[Step], key: str) -> Html:
 
 
 def _side(share: float) -> str:
-    """Return SVG attributes that put a label to the left of its mark, or to the right if there is no room on the left.
+    """Return SVG attributes that put a label left of its mark, or right of it if the left has no room.
 
-    `share` is the mark's horizontal position as a fraction of the chart's width.
+    `share` is the mark's position as a fraction of the chart's width.
     """
     return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
 

@@ -212,12 +212,9 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Replace the run by the run of another trace, and make step `at` the current step.
-
-        `watch_for` is the hint about what to watch in the new run. If both runs are of the same simulator, the steps at
-        the beginning that they share are not computed again.
-        """
+        """Replace the run by the run of `trace`, make `at` its current step, and show the hint `watch_for`."""
         walk = replay(trace)
+        # In a run of the same simulator, the steps up to the first difference are not computed again.
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
             self.story.follow(walk)
             self.story.watch_for = watch_for

@@ -119,10 +119,9 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Compare a channel's messages before a step (`before`) with those after it (`tokens`).
+    """Return a channel's messages after a step, and those that the step removed, each with the step that sent it.
 
-    Returns two lists: the messages that are in the channel after the step, and those that have disappeared. Each
-    message is paired with the number of the step that sent it.
+    `before` are the messages before the step in the same form, and `tokens` are the messages after it.
     """
     tokens = tuple(tokens)
     rest: dict[Token, _UnderWay] = {}
@@ -139,11 +138,11 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return two lists, for a step in which a message is duplicated: the messages in a channel, and those that arrived.
+    """Return a channel's messages after a step that duplicates one, and those that arrived, each with its sending step.
 
-    `before` are the channel's messages before the step, and `left` those after it. A copy counts as sent in the same
-    step as the original. If the original arrives in this step and its copy stays in the channel, the channel looks
-    unchanged; the original is then returned as arrived.
+    `before` and `left` are the channel's messages before and after the step. A copy counts as sent together with its
+    original. If the original arrives and the copy stays, the channel looks unchanged, but the original is returned as
+    arrived.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again

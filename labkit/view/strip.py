@@ -69,7 +69,7 @@ class Strip(Shown):
         )
 
     def _meanings(self) -> Html:
-        """Return an HTML table with the texts of all crash points' tooltips, for people who do not use a mouse."""
+        # The texts of the tooltips, for people who do not use a mouse.
         rows = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
@@ -106,10 +106,7 @@ class Strip(Shown):
 
 
 def _aside(moment: Moment) -> str:
-    """Return a text that replaces a crash point's green colour for screen readers; empty without this colour.
-
-    The colour means that a crash at this point leaves data on disk.
-    """
+    # For screen readers instead of the green colour, which means that a crash at this point leaves data on disk.
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
@@ -143,7 +140,6 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
 
 
 def _point(killed: str) -> FailPoint:
-    """Return the failpoint (crash point) with this name. Raises `InvalidInput` for any other text."""
     name, at, _ = name_in(killed, EXAMPLE).partition("@")
     if name in list(Strategy):
         raise InvalidInput(

@@ -91,10 +91,7 @@ class Totals(Shown):
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text.
-
-    The word `wrong` follows if the total is wrong, and `between` while only half of a change has arrived.
-    """
+    """Return the reader's total as text, with `wrong` after it, or `between` while half of a change is missing."""
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"
@@ -116,10 +113,7 @@ def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
 
 
 def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
-    """Return the labels of a run's messages as SVG.
-
-    A mark shows each message after which the reader's total differs from the batch query's total.
-    """
+    """Return SVG with the names of a run's messages, and a mark where the reader's total is wrong or incomplete."""
     drawn = []
     for column, each in enumerate(run):
         middle = LEFT + COLUMN * (column + 0.5)

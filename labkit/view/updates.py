@@ -106,7 +106,7 @@ class StoryUpdates:
         self._scenes = list(scenes)
 
     def _has_grown(self, scenes: list[Scene]) -> bool:
-        """Return whether the new pictures (`scenes`) need a larger layout than the earlier pictures."""
+        """Add the new pictures (`scenes`) to the layout, and return whether the layout has changed."""
         laid = len(self._laid)
         for scene in scenes:
             parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
@@ -193,9 +193,6 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many scenes at the beginning of both lists are the same objects.
-
-    Players have these scenes already.
-    """
+    """Return how many scenes at the beginning of both lists are the same objects, so that players have them already."""
     parting = (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
     return next(parting, min(len(before), len(now)))

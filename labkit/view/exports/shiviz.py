@@ -73,10 +73,7 @@ def write(diagram: Diagram, _title: str) -> str:
 
 
 def _hosts(lanes: Mapping[str, str]) -> dict[str, str]:
-    """Return a dict from the id of each process to a unique name without spaces.
-
-    The name is the process's title. If another process has the same title, the id is appended.
-    """
+    """Map the id of each process to its title without spaces; equal titles get the id appended, to be unique."""
     titles = {lane: re.sub(r"\s+", "_", title) for lane, title in lanes.items()}
     given = list(titles.values())
     return {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}
