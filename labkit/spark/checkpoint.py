@@ -155,7 +155,7 @@ class DriverLock:
             os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
-        """Raise `InvalidInput` if worker processes of a dead driver are still alive, because they may still write."""
+        # The worker processes of a dead driver may still write.
         session = self._read().get("session")
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:

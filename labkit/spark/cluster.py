@@ -109,7 +109,7 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return the JVM's SparkContext object, because PySpark's SparkContext has no methods about executors."""
+    # The JVM's SparkContext, because PySpark's has no methods about executors.
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 

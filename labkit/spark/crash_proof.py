@@ -50,7 +50,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """Raise `JobFailed` if an executor on this host outlived the killed driver, because it may still write."""
+    # An executor that outlived its driver may still write.
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(

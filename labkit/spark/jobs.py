@@ -141,7 +141,7 @@ class Plan:
 
 
 def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Wrap `compute`, which needs no price list or mails, so that it ignores the second argument of `Plan.compute`."""
+    # The job has no prices and mails, so it ignores their directory, the second argument of `Plan.compute`.
     return lambda lines, _outside: compute(lines)
 
 

@@ -211,11 +211,7 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM.
-
-    The class path contains no directory of this run, because an archive of classes works only for JVMs with equal class
-    paths.
-    """
+    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM."""
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
@@ -232,6 +228,7 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
         encoding="ascii",
     ) as file:
         file.write(cluster.to_properties(configuration | profile.configuration))
+    # No directory of this run, because an archive of classes works only for JVMs with equal class paths.
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
 

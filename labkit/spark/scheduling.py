@@ -84,7 +84,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return one sentence with the message of the `RuntimeError` that `_run` raised, taken from Spark's error text."""
+    """Find the message of the `RuntimeError` from `_run` in Spark's error text, and return it as a sentence."""
     errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
     last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

@@ -147,7 +147,7 @@ class LabQuery:
         self.finish()
 
     def _free(self) -> None:
-        """Wait until no commit of this query is running, then release the checkpoint's lock."""
+        # The thread that commits ends first, so that no other driver can start before its last commit.
         self._notified.put(None)
         self._delivering.join()
         self._opened.lock.release()

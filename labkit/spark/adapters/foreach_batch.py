@@ -64,7 +64,7 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows `parts[number]`; return their vote for the commit, or None if there is none.
+        """Write and pre-commit one part of a batch, `parts[number]`; return its vote, or None if it needs no commit.
 
         A crash planned in the middle of a write happens in the last of the `parts`. `watch` measures the time.
         """

@@ -118,7 +118,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Give NumPy's random generator a new seed in a forked child; otherwise it would repeat the parent's numbers."""
+    # A forked child would otherwise repeat its parent's random numbers.
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
