@@ -259,7 +259,7 @@ class SQLiteStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """Run a query and yield its rows. The query has its own connection, so it sees only committed data."""
+        # Each query has its own connection, so it sees only committed data.
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)
@@ -329,10 +329,7 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Create the database under a temporary name, and link it to its path when it is complete.
-
-        So no other process sees an incomplete database.
-        """
+        # The database gets its name when it is complete, so no other process sees an incomplete one.
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)
@@ -349,10 +346,7 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """Raise `InvalidInput` if a deleted database has left its `-wal` file behind.
-
-        SQLite would write the changes in this file into the new database.
-        """
+        # SQLite would write the changes in this file into the new database.
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(

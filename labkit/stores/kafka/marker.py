@@ -102,7 +102,7 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of the transactional id `name` and fence its writer. Broker errors are ignored."""
+    # Fencing the writer also aborts its open transaction.
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)
 

@@ -291,10 +291,7 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Find out from the records in the topic whether the transaction of `owner` was committed or aborted.
-
-        This is necessary if Kafka's transaction coordinator has forgotten the transaction.
-        """
+        """Return the outcome of a transaction that Kafka's coordinator has forgotten, from the rows in the topic."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was

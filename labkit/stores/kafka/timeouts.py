@@ -216,17 +216,13 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether Kafka has aborted the transaction and written its abort marker into the partition.
-
-        Kafka first decides to abort, and writes the marker later. In between, the partition might still accept a late
-        write of this transaction.
-        """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:
             return False
         announcement = f"attempt {self._attempt}: Kafka has aborted the transaction"
         if not any(announcement in step for step in self.tried.steps):
             self._say(f"{announcement}, which was open for more than {described.timeout:g} s")
+        # Kafka decides to abort, and writes the marker later; in between, the partition might accept a late write.
         return described.stage is Stage.COMPLETE_ABORT
 
     def _say(self, what: str) -> None:

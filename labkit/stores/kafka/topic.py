@@ -140,7 +140,7 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Choose the topic's name and write it to a file. If several processes do so at once, the first file counts."""
+        """Choose the topic's name and write it to a file, unless another process has done so first."""
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")
         try:

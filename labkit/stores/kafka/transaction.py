@@ -392,10 +392,6 @@ class Coordinators:
         return self._retried(once)
 
     def _retried(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Call `ask` repeatedly until the coordinator is ready, and return the result of the last call.
-
-        Raises Kafka's error after `PATIENCE` seconds.
-        """
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

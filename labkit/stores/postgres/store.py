@@ -238,7 +238,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """Run a query and yield its rows. The query has its own connection, so it sees only committed data."""
+        # Each query has its own connection, so it sees only committed data.
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)
@@ -250,7 +250,6 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Create the schema if it is missing, and return the pool. Several processes may do this at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
@@ -261,7 +260,7 @@ class PostgresStore:
         return self._pool
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Insert and commit rows under the store's lock, so that the rows' numbers are in the order of visibility."""
+        # The rows are numbered under the lock, so that their numbers are in the order of visibility.
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._ready().using() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
