@@ -100,9 +100,7 @@ class Profile:
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy with which Spark starts a new Python process for its workers, instead of forking a preloaded
-        one.
-        """
+        """Return a copy with which Spark starts its Python programs anew, instead of forking a preloaded process."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 

@@ -230,9 +230,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait until the condition holds; after `patience` seconds, raise a `JobFailed` that says what was awaited
-    (`what`).
-    """
+    """Wait until the condition holds. After `patience` seconds, raise a `JobFailed` whose message contains `what`."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

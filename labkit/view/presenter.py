@@ -126,13 +126,13 @@ class Presenter:
         self._send(message)
 
     def ladder(self, step: int) -> dict[str, object]:
-        """Return, for each action that is possible at a step, how often a run can then violate a property.
+        """Return, for each action that is possible at a step, how often runs that begin with it violate a property.
 
-        The result is a dict: `of` is the trace up to the step, and `said` a text that names the violated properties and
-        says whether the search was complete. `rungs` is a list with an entry for each action. The entry is about all
-        schedules (sequences of actions) that begin with this action: `fate` says whether none, some or all of them
-        violate a property, `share` is the share that does (None if unknown), and `words` states this as text. `leads`
-        says whether the player can jump to a violation.
+        The result is a dict. `of` is the trace up to the step. `said` is a text that names the violated properties and
+        says whether the search was complete. `rungs` has one entry for each action: `fate` says whether none, some or
+        all of the schedules (sequences of actions) that begin with the action violate a property, `share` is the share
+        that does (None if unknown), and `words` states this as text. `leads` says whether the player can jump to a
+        violation.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)

@@ -56,10 +56,7 @@ class _Place(NamedTuple):
 
 
 class Totals(Shown):
-    """A picture of runs of the simulator `changelog` with two totals after each message.
-
-    They are the total that the reader finds, and the total that a batch query would return.
-    """
+    """A picture of runs of the simulator `changelog`: a reader's total and a batch query's total after each message."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs

@@ -32,10 +32,7 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The settings of a query's sink, with which each Python process of the query opens the sink.
-
-    Such a process runs a task, or commits a batch.
-    """
+    """The settings with which each Python process of a query opens the sink, to run a task or to commit a batch."""
 
     strategy: Strategy
     order: Order
@@ -68,10 +65,9 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task. It matters only if the crash suspends the task (SIGSTOP).
+        """Return a context manager that records how a task ends after a planned crash suspended it (SIGSTOP).
 
-        If somebody continues a suspended task (SIGCONT), the context manager records how the task then ends. Otherwise
-        it does nothing.
+        Only a task that somebody continues (SIGCONT) gets a record; in any other case the context manager does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 

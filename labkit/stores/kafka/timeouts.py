@@ -51,10 +51,7 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return the times, in seconds from the beginning of a checkpoint interval, at which records arrive.
-
-        `interval` is the length of the interval in seconds.
-        """
+        """Return when records arrive, in seconds from the beginning of a checkpoint interval of `interval` seconds."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3

@@ -1,4 +1,4 @@
-"""Draw the simulators in which learners choose some actions themselves: as the complete ones, plus these actions."""
+"""Draw the drills: simulators that leave some decisions to the learner, drawn like the complete simulators."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
