@@ -133,10 +133,7 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
 
 
 def _came(number: str) -> list[str] | None:
-    """Return the axes (tested properties) on which the sink had a fault when it was tested after the notebook `number`.
-
-    Returns None if the sink was not tested after that notebook.
-    """
+    """Return the axes (tested properties) with a fault in the sink after notebook `number`; None if not tested then."""
     note = progress.of(f"sink-{number}")
     came = note.get("came")
     return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None

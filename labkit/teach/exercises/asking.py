@@ -54,7 +54,7 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield each case; announce beforehand which calls of the learner's function will follow.
+        """Yield the cases unchanged, and announce in advance the calls of the learner's function that they will cause.
 
         `arguments` returns the arguments of the call for a case. A function in another process answers announced calls
         faster.

@@ -260,10 +260,7 @@ APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and 
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments for a learner's property, a function that compares a table with the input.
-
-    The arguments are the rows that a reader finds in the table, and the words processed so far.
-    """
+    """Return the arguments of the learner's function in this state: the rows that readers see, and the words so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
@@ -344,19 +341,19 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return a description of simulator states whose input is the word `one`, for tests of exercise `10b-prefix`.
+    """Return an input, the word `one`, and tables to compare with it, as a dict for the tests of exercise `10b-prefix`.
 
-    The tables of these states have a row for `one`, for `other`, or for both; only the table with just the row of `one`
-    is right.
+    The tables have a row for `one`, for `other`, which is easily confused with it, or for both; only the first is
+    right.
     """
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 
 
 def large_counts(number: int) -> dict[str, object]:
-    """Return a description of simulator states with an input of `number` words *a* and ten words *b*.
+    """Return an input and tables to compare with it, with large counts, for the tests of exercise `10b-prefix`.
 
-    Exercise `10b-prefix` builds its test cases from the description: the right table, and tables with a wrong count or
-    a lost row.
+    The result is a dict. The input has `number` words *a* and ten words *b*. The first table is right, and the others
+    have a wrong count or lack a row.
     """
     counts = [(number, 10), (number + 1, 10)]
     if number < 1_000:  # a long input takes longer
@@ -367,10 +364,10 @@ def large_counts(number: int) -> dict[str, object]:
 
 
 def many_rows(number: int) -> dict[str, object]:
-    """Return a description of simulator states with an input of `number` different words.
+    """Return an input and tables to compare with it, with many rows, for the tests of exercise `10b-prefix`.
 
-    Exercise `10b-prefix` builds its test cases from the description: the right table, tables with a wrong count near
-    their end, and one without the last row.
+    The result is a dict. The input has `number` different words. The first table is right, two have a wrong count near
+    their end, and one lacks the last row.
     """
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
@@ -383,10 +380,10 @@ BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", 
 
 
 def glued_rows(one: str, other: str) -> dict[str, object]:
-    """Return a description of simulator states in which one row, written as text, looks like two rows.
+    """Return an input and tables to compare with it, for the tests of exercise `10b-prefix`, as a dict.
 
-    Exercise `10b-prefix` builds its test cases from the description, to reject answers that compare tables as joined
-    text.
+    In the wrong tables, one row looks like two rows once it is written as text. So an answer that compares joined texts
+    fails.
     """
     marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
     tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]

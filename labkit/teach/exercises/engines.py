@@ -66,9 +66,9 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a simulated sink that makes its writes in the order `steps`.
+    """Return the design of a sink for the simulator: it makes the writes in `steps` in this order.
 
-    After a restart the sink uses everything that it has written, such as a marker.
+    After a restart it uses everything that it has written, such as a marker.
     """
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}

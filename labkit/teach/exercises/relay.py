@@ -73,7 +73,7 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
-    """Perform every run of up to `until` steps (without a limit for None), and return the number of states.
+    """Check every run of the learner's relay of up to `until` steps (None: no limit); return the number of states.
 
     `outbox` are the rows to publish, and `parameters` those of the variant, such as `crashes`. Raises `Wrong` for a
     wrong step.

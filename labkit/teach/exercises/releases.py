@@ -369,9 +369,9 @@ def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
 
 
 def _public() -> Iterator[Variant]:
-    """Yield a variant that learners may see for each kind of query, with all changes of its version.
+    """Yield the configurations that learners may see: one for each kind of query, with all changes of its version.
 
-    The grader's own variants have other columns.
+    The grader's own configurations have other columns.
     """
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):

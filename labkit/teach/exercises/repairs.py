@@ -39,7 +39,7 @@ def judge_damaged(answer: Answer, variant: Variant) -> Finding:
 
 
 def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Yield for each call a pair of lists: the rows of the table, and those of the source."""
+    """Yield for each call of the learner's function the rows of a table and the rows of its source, as two lists."""
     changed: Iterable[Sequence[Change]] = dict(variant.parameters).get("changed", ())
     for call in changed:
         yield [new for _, new in reversed(call) if new], [old for old, _ in call if old]

@@ -343,7 +343,7 @@ def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Fin
 
 
 def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of the learner's `recover_and_commit`: batch `decided`, stored votes, and open transactions."""
+    """Yield arguments of the learner's `recover_and_commit`: the last decided batch, votes, and open transactions."""
     decided, tasks = variant["decided"], variant["tasks"]
     if tasks > MANY:
         yield from _long_lists(decided, tasks)

@@ -66,7 +66,7 @@ _COME = ((False, True, False), (False, False, True))
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield snapshots in which transfers are recorded at sender, receiver or channel, in right or wrong ways.
+    """Yield simulator states with a completed snapshot, in which transfers are recorded in right or wrong ways.
 
     Each key of `choice` is a way to record a transfer, such as `done` (sent and received), `gone` (sent, then nowhere),
     `come` (arrived, but never sent) or `any` (every way in turn). The value lists the channels of the transfers that
@@ -120,7 +120,7 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return a description of a snapshot that lost the transfers `gone`, and contains `came`, which nobody sent.
+    """Return, as a dict, a snapshot to test: it lost the transfers `gone`, and contains `came`, which nobody sent.
 
     `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded in this way.
     """
@@ -128,10 +128,10 @@ def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int])
 
 
 def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
-    """Yield descriptions of snapshots in which a transfer's number is a part of the other numbers' text.
+    """Yield snapshots to test, as dicts, in which the digits of one transfer's number also occur in longer numbers.
 
-    The transfer `number`, below 1,000, is lost in some of them, and in others it came unsent. The other numbers begin
-    or end with it, or contain it, beside the `digit`, which is not 0.
+    One transfer, mostly `number`, which is below 1,000, is lost or came unsent. The longer numbers consist of `number`
+    and a 0 or `digit`, which is not 0. An answer that searches for a number in a text confuses them.
     """
     longer = [int(f"{number}0"), int(f"{number}{digit}"), int(f"{digit}{number}"), int(f"{digit}{number}{digit}")]
     for way in ("done", "saved"):
@@ -142,7 +142,7 @@ def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
 
 
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
-    """Return a description of a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
+    """Return, as a dict, a snapshot to test with `number` transfers, all recorded in one `way`, such as `done`.
 
     If `exchange` is the position of a transfer, the snapshot lost this transfer, and contains another one that nobody
     sent. With -1 the snapshot is right. `channels` limits the number of channels.
