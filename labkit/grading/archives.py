@@ -195,11 +195,8 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return a ZIP entry's path, decoded as UTF-8 if possible.
-
-    UTF-8 is tried even without the entry's UTF-8 flag, because many programs write UTF-8 and do not set the flag.
-    """
     name = member.filename
+    # Tried even without the entry's UTF-8 flag, because many programs write UTF-8 and do not set the flag.
     if not member.flag_bits & _UTF8:
         try:
             name = name.encode("cp437").decode("utf-8")
@@ -213,24 +210,18 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder in which a file of an archive lies, or an empty text if it lies in no folder.
-
-    Each such folder has one student's files.
-    """
+    """Return the top-level folder of a path in an archive, which has one student's files; "" for a file in none."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """Return a ZIP entry's path without its `..` and `/` parts, because such parts would lead out of the archive."""
+    # These parts would lead out of the archive.
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return a ZIP entry's date, or 1970 for an invalid date.
-
-    The date is read as local time, because ZIP archives store no time zone.
-    """
+    # Read as local time, because ZIP archives store no time zone.
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
@@ -238,10 +229,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Return a sentence that says why a ZIP entry must not be read, or None if it may be read.
-
-    `path` is the entry's path, and `most` the largest number of bytes that may be read.
-    """
+    """Return a sentence on why a ZIP entry must not be read, or None if it may; `most` is the largest size in bytes."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

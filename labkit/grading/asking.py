@@ -230,14 +230,14 @@ class RemoteAnswer:
         self._send(numbered, message, self._until())
 
     def _until(self) -> float:
-        """Return the time, in seconds of `time.monotonic`, by which the next reply must arrive."""
+        """Return the deadline for the next reply, in seconds of `time.monotonic`."""
         now, patience = time.monotonic(), self._patience
         # The time that the judge itself needs does not count against the learner.
         judged = now - self._begun - self.waited
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive all outstanding replies, because grader and sandbox could otherwise wait for each other forever."""
+        # Grader and sandbox could otherwise wait for each other forever.
         while self._under_way:
             self._receive_next(self._until())
 

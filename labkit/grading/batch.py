@@ -130,11 +130,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade.
-
-    These are the submissions that the options --only and --exercise select. Without these options, they are all
-    submissions without a valid record (stored grading result).
-    """
+    """Return the submissions that --only and --exercise select or, without both, all that have no valid result."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -145,10 +141,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student whom `name` (a name, id or account) means.
-
-    Raises `InvalidInput` if no student or several students match.
-    """
+    """Return the key of the student with this name, id or account; raise `InvalidInput` if it is not one student."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -254,8 +247,6 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerProcess:
-    """A worker process and the connection to it. Its method `end` stops the process."""
-
     def __init__(self) -> None:
         self.connection, child_end = socket.socketpair()
         self.process = subprocess.Popen(
@@ -286,7 +277,6 @@ class _WorkerThread(threading.Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Send waiting submissions to the worker process, one after the other, until `stop` is called."""
         while not self._stopped:
             with suppress(queue.Empty):
                 one, tries = self._waiting.get(timeout=0.1)

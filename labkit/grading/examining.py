@@ -149,14 +149,10 @@ class Examination:
         return [] if cell is None else [exercise for exercise in asked if exercise.name != cell.exercise]
 
     def _left(self) -> list[Exercise]:
-        """Return the exercises that have no result yet, in the order of grading: free texts, constants, functions.
-
-        Functions come last because a called function sees hidden questions, and could pass them on to the notebook's
-        other answers.
-        """
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
         ]
+        # Functions come last: a called function sees hidden questions, and could pass them on to other answers.
         return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
@@ -177,8 +173,8 @@ class Examination:
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
         """Find the cell that ended the run, add its number to `without`, and return the cell.
 
-        Returns None if no single cell ended the run. `when` is appended to the note on a cell that belongs to no
-        exercise.
+        Returns None if no single cell ended the run. If the cell belongs to no exercise, a note says that it was left
+        out; `when` is a phrase in this note, such as " after a restart".
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
@@ -250,13 +246,12 @@ class Examination:
 
 
 def _need_start(ended: RunEnd) -> None:
-    """Raise `GradingError` if the sandbox did not start, because this is the grader's fault, not the learner's."""
+    # This is the grader's fault, not the learner's.
     if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
         raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
 
 
 def _question_order(exercise: Exercise) -> int:
-    """Return a sort key for exercises: 0 for free texts, 1 for constants, 2 for functions."""
     return 2 if is_function(exercise) else 0 if exercise.by_hand else 1
 
 

@@ -133,7 +133,6 @@ def _comments(row: Row, names: set[str]) -> str:
 
 
 def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Canvas gradebook. Its second column contains a number that identifies the student."""
     column = rules.export.get("canvas", course)
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
@@ -143,7 +142,7 @@ def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> I
 
 
 def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Blackboard upload, which creates a new column unless the rules name an existing column."""
+    # Blackboard creates a new column, unless the rules name an existing one.
     new = f"{course} [Total Pts: {amount(_most(book))} Score]"
     yield ("Last Name", "First Name", "Username", rules.export.get("blackboard", new))
     for row, account in _settled(book, Platform.BLACKBOARD):

@@ -936,8 +936,8 @@ def _longest(c: Chance) -> Iterator[Variant]:
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
     """Yield hidden test cases for a learner's sink: at least one for each axis (part with its own points) in `parts`.
 
-    Each case has two queries. `epochs` is a pair of lists: the writer epochs of the first query and of the second
-    query. Both lists are empty if the sink gets no epoch.
+    Each case has two queries. `epochs` is a pair of lists, one for each query, with the writer epoch that the sink is
+    given; both lists are empty if it is given none.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     many = numbered([[("pen", c.randrange(4)) for _ in range(MOST_ROWS)]])
@@ -964,7 +964,8 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
     """Return the parameters of one test case: random batches of two queries, whose names are `names`.
 
-    The first query has `size` batches and large ids. The second query has three batches, whose ids begin at 0.
+    The first query has `size` batches, whose rows have large ids. The second query has three batches, whose ids begin
+    at 0. `epochs` has a list with the writer epoch for each query, or two empty lists.
     """
     batches, others = (numbered(_contents(c, each)) for each in (size, 3))
     return {

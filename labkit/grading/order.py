@@ -224,10 +224,7 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return the absolute path of a file as text, or None if the user named no file.
-
-    The text is stored as an option. The word `none` stays unchanged, because a user removes a stored option with it.
-    """
     if path is None:
         return None
+    # With the word `none`, a user removes a stored option.
     return "none" if str(path) == "none" else str(path.absolute())

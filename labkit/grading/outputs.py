@@ -121,7 +121,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether `path` may be left over from a `labkit grade` that was killed before it wrote `grading.json`."""
+    # Left over from a `labkit grade` that was killed before it wrote `grading.json`.
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )

@@ -91,7 +91,6 @@ def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, ob
 
 
 def _shown_status(score: Score, item: ItemRecord) -> str:
-    """Return the status of an exercise that a student's feedback page shows, such as `right` or `graded by hand`."""
     if score.left_out or score.by_hand:
         return score.left_out or "graded by hand"
     return "not settled" if score.unsettled and item.status != "not graded" else item.status
@@ -142,10 +141,7 @@ def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
 
 
 def _written(points: float | None, most: float, score: Score) -> str:
-    """Return points in the form in which a person enters them in a CSV file.
-
-    The word `bonus` follows if the points may exceed the maximum `most`.
-    """
+    """Return points as a person enters them in a CSV file: followed by `bonus` if the person gave more than `most`."""
     if points is None:
         return ""
     return f"{amount(points)} {BONUS}" if score.hand.bonus and points > most else amount(points)

@@ -251,10 +251,6 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """Parse the date in a file name as local time.
-
-    Returns None if no format of `forms` (for `strptime`) fits.
-    """
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

@@ -147,7 +147,6 @@ def _pieces(line: str) -> Sequence[str]:
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
-    """Return whether any cell that runs after cell number `place` assigns a new value to the variable `answer`."""
     return any(
         chosen.is_run(later, cell) and answer in marks.bound(cell.source)
         for later, cell in enumerate(submitted.cells)

@@ -106,7 +106,6 @@ def _solutions() -> dict[str, str]:
 
 
 def _build_tool() -> ModuleType:
-    """Import `tools/build_notebooks.py`, which is in every checkout, though not in the installed package."""
     folder = str(ROOT / "tools")
     sys.path.insert(0, folder)
     try:
@@ -149,11 +148,8 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file, to search it for solutions.
-
-    The text of a notebook consists of its cells' sources, because the raw JSON contains escaped quotes.
-    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text
+    # Without the notebook's raw JSON, because it contains escaped quotes.
     return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])

@@ -80,7 +80,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a roster line is not a student but an extra line of a Canvas export, such as the test student."""
+    # A Canvas export contains such lines, which are no students.
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -202,7 +202,6 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the members of the group that handed in a submission (`record`)."""
     name = same_name(record.student)
     return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 

@@ -229,7 +229,7 @@ def _requests(records: Iterable[Record]) -> list[Request]:
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """Make the rows' keys unique, because a student's id in the roster may equal the name of another's folder."""
+    # A student's id in the roster may equal the name of another student's folder.
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -465,10 +465,7 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return a student's score for one exercise.
-
-    Points given by hand (`marks`) count first, then partial credit, then the grader's points.
-    """
+    """Return the score for one exercise: points given by hand, else partial credit, else the grader's points."""
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")

@@ -116,10 +116,7 @@ def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match
 
 
 def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
-    """Yield the matches of identical files first, then those of equal answers.
-
-    An equal answer is left out if the whole notebook file is identical.
-    """
+    """Yield the matches of identical files, then the equal answers in notebooks whose files are not identical."""
     files = {match.notebook for match in matches if match.what == SAME_FILE}
     for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
         if match.what == SAME_FILE or match.notebook not in files:

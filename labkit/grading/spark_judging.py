@@ -113,11 +113,8 @@ class SparkJudge:
         return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """Store a result for later calls of this judge.
-
-        Other judges also get the result, unless it is an error, because an error may be temporary.
-        """
         self._judgements[question] = judgement
+        # An error may be temporary, so other judges do not get it.
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)
             durable.replace(self._file_of(question), msgspec.json.encode(judgement))

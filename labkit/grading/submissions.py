@@ -150,7 +150,6 @@ class _Reader:
         """By student, the newest file of regrade requests, without its content, and the requests in it."""
 
     def students(self) -> set[str]:
-        """Return the unique keys of all students who have handed in a file."""
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
@@ -244,7 +243,6 @@ def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
-    """Return a list with one note on the student's files that are no notebook of the course; [] without such files."""
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)
@@ -253,7 +251,6 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
 
 
 def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
-    """Yield a question for the instructor for each file that could not be read."""
     for one in files:
         if one.unread:
             yield f"{one.upload.file[:300]} was not graded. {one.problem} {_ASK}"
@@ -362,7 +359,6 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return a text with the first few file names, and with the number of the remaining files."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
@@ -376,7 +372,6 @@ class _Released:
         self._cells: dict[str, set[str]] = {}
 
     def touched(self, notebook: Notebook, name: str) -> bool:
-        """Return whether the student has edited at least one cell of the released notebook `name`."""
         if name not in self._cells:
             released = read_notebook(self._course.released(name))
             self._cells[name] = {normal(cell.source) for cell in released.cells} | {""}

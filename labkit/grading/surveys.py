@@ -68,7 +68,6 @@ def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
 
 
 def _stem(path: PurePath) -> str:
-    """Return the top-level folder of a path, or the file name without its suffix if there is no folder."""
     return path.parts[0] if len(path.parts) > 1 else path.stem
 
 

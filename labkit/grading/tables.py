@@ -100,7 +100,7 @@ def printable(value: str) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return the text of one CSV cell with this value. No spreadsheet program reads the text as a formula."""
+    """Return a value as the text of a CSV cell that no spreadsheet program takes for a formula."""
     plain = amount(value) if isinstance(value, float) else str(value)
     plain = "\n".join(map(printable, plain.split("\n")))
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):

@@ -181,10 +181,7 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files of one student's archive.
-
-    All files get the date `when` of the archive, because the student can set the dates inside. `owner` is the student.
-    """
+    """Yield the files of one student's archive, all with the archive's date, as students can set the dates inside."""
     count = 0
     for entry in archive.entries():
         count += 1
@@ -200,13 +197,10 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
-    """Read a file in a folder as an upload.
-
-    A file that is too large to grade is read only up to the limit.
-    """
     try:
         when = _modified(path)
         with path.open("rb") as file:
+            # A file that is too large to grade is read only up to the limit.
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         why = f"The file cannot be read ({error.strerror}); correct its permissions and run the same command again."
@@ -238,7 +232,6 @@ def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """Return the name of the only top-level folder, or an empty text if there are other folders or files next to it."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
@@ -265,9 +258,8 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove symbolic links from the list `folders`, so that `os.walk` does not follow them; return their names.
-
-        `above` is the folder that contains all folders in the list.
+        """Remove symbolic links from the list `folders` below the folder `above`; return their names, to be listed as
+        files.
         """
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
@@ -297,7 +289,6 @@ class _Walk:
         return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
-        """Return the first `MOST_BESIDE` bytes of a file in the folder, or no bytes if the file is unreadable."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

@@ -250,7 +250,6 @@ def versions() -> dict[str, str]:
 
 
 def _foreign(notebook: Notebook) -> str:
-    """Return a sentence that says why a submitted notebook cannot run here, or an empty text if it can run."""
     if notebook.language and not notebook.language.lower().startswith(("python", "ipython")):
         return (
             f"The notebook is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in "

@@ -94,7 +94,6 @@ def _most_sockets(limits: Limits) -> int:
 
 
 def _sockets(pids: Iterable[int]) -> int:
-    """Return how many different sockets these processes have open together."""
     sockets = set()
     for pid in pids:
         folder = f"/proc/{pid}/fd"

@@ -101,7 +101,6 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _links_to_python() -> list[str]:
-    """Return all symbolic links through which the path of the running Python leads to the executable file."""
     links, path = [], Path(sys.executable)
     while path.is_symlink():
         links.append(str(path))
@@ -110,7 +109,6 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return the paths in `names` that exist, each in two forms: as given, and with symbolic links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 

@@ -87,7 +87,6 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Import packages that kernels and learners' cells need, so that forked processes do not have to import them."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
     # Imported by name, because the grader may not import the lab, and only warms it up here.

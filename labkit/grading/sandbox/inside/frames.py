@@ -76,7 +76,7 @@ def _exactly(connection: socket.socket, count: int, deadline: float | None) -> b
 
 
 def _some(connection: socket.socket, most: int, deadline: float | None) -> bytes:
-    """Return 1 to `most` bytes. Raises `FrameError` if none arrives in time or the connection is closed."""
+    """Receive 1 to `most` bytes; raise `FrameError` if none arrives in time or the connection is closed."""
     connection.settimeout(_left(deadline))
     try:
         part = connection.recv(most)

@@ -134,10 +134,7 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
-    """Give the application `app` its command-line arguments.
-
-    The application parses them only if `prepare` has not already parsed the same options.
-    """
+    """Set the command-line arguments of a Jupyter application, which skips parsing if `prepare` has parsed the same."""
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
         app.cli_config.IPKernelApp.connection_file = arguments[1]
@@ -172,7 +169,6 @@ class _Client(AsyncKernelClient):
     """
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in Jupyter
-        """Wait until the kernel replies and sends output. Raises `RuntimeError` after `timeout` seconds."""
         deadline = time.monotonic() + (timeout or float("inf"))
         while time.monotonic() < deadline:
             self.kernel_info()

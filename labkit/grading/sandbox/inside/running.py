@@ -118,7 +118,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Return whether a kernel's message only repeats a cell's source. Such a message does not count as output."""
+    # Such a message repeats a cell's source, so it does not count as output.
     return bool(message["header"].get("msg_type") == "execute_input")
 
 

@@ -106,7 +106,7 @@ def _serve_one(names: dict[str, Any], name: str, connection: socket.socket) -> N
 
 
 def _silence() -> None:
-    """Discard all further output, because a learner's function may print its arguments, which may be hidden values."""
+    # A learner's function may print its arguments, which may be hidden values.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
