@@ -43,7 +43,6 @@ _END_SECONDS = 60.0
 
 
 def _package(text: str) -> str:
-    """Check that a text names a package, perhaps with extras, and return it unchanged. Raises `Unfit` otherwise."""
     try:
         named = Requirement(text)
     except InvalidRequirement:
@@ -54,7 +53,6 @@ def _package(text: str) -> str:
 
 
 def _requirement(text: str) -> str:
-    """Check that a text is a pip requirement, and return it unchanged. Raises `Unfit` otherwise."""
     try:
         Requirement(text)
     except InvalidRequirement:
@@ -161,10 +159,6 @@ def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
 
 
 def _line(trial: Trial) -> str:
-    """Return the line to print on a tested version: its number, date, guarantee and weakest crash point.
-
-    Without a guarantee, the line says why there is none.
-    """
     words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 

@@ -101,16 +101,11 @@ def _lines(points: Sequence[Mapping[str, str]]) -> str:
 
 
 def _check_dry(given: Sequence[str]) -> None:
-    """Raise `InvalidInput` if one of the options named in `given` has no effect together with --dry."""
     if useless := [each for each in ("out", "junit", "only", "expect", "also") if each in given]:
         raise InvalidInput(f"--dry only lists crash points, so --{useless[0]} has no effect; leave one of them out.")
 
 
 def _check_files(junit: Path | None, out: Path | None) -> None:
-    """Raise `InvalidInput` if the folder `out` exists, or if the file `junit` cannot be written after the test.
-
-    The file may be in the folder `out`, which the test creates.
-    """
     if out is not None and out.exists():
         raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
     if junit is None:
@@ -118,6 +113,7 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
     folder = junit.absolute().parent
     if junit.is_dir():
         raise InvalidInput(f"--junit {junit}: this is a folder, but the report is a file; name a file.")
+    # The test creates this folder.
     if out is not None and folder == out.absolute():
         return
     if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -141,10 +137,7 @@ crashtest = with_arguments(crashtest, list(_parameters()))
 
 
 def _tell() -> "Tell":
-    """Return a function `(kind, text)` that prints a line of progress to standard error.
-
-    The function indents all lines except those of the kind `run`.
-    """
+    """Return a function `(kind, text)` that prints progress to standard error, indented unless the kind is `run`."""
     console = Console(stderr=True)
 
     def tell(what: str, text: str) -> None:

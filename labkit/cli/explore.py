@@ -163,7 +163,6 @@ class _Limit:
         self.reason = ""
 
     def allows(self) -> bool:
-        """Return whether the search may go on, because it has reached neither its time limit nor its memory limit."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
         elif self._used() > self._memory:
@@ -171,7 +170,6 @@ class _Limit:
         return not self.reason
 
     def _used(self) -> int:
-        """Return the memory that this process and its descendants use, in bytes."""
         used = 0
         for process in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -200,10 +198,7 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Ca
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows the progress of a search on standard error, if standard error is a terminal.
-
-    Otherwise, and with `quiet`, the function does nothing.
-    """
+    """Yield a function that shows the progress of a search; it shows nothing if `quiet`, or without a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda _progress: None

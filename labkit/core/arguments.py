@@ -130,10 +130,6 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return the `repr` of a value, cut to 40 characters.
-
-    If the value's class defines no `repr`, the result is the name of the class.
-    """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     text = repr(value)

@@ -120,10 +120,8 @@ def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int]
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
-    """Return the number of drivers to run at the same time.
-
-    On a cluster the number is 1, because the first driver takes all cores, and a second driver would wait for them.
-    """
+    """Return the number of drivers to run at the same time."""
+    # On a cluster, the first driver takes all cores, and a second one would wait for them.
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
     return min(_drivers_allowed(), -(-len(runs) // setup.active))

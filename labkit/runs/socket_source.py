@@ -69,7 +69,7 @@ class Plans:
         return self._passed() > 0.8
 
     def _passed(self) -> float:
-        """Return the fraction (0 to 1) of the current interval between two planning times that has passed."""
+        """Return the fraction (0 to 1) of the current planning interval that has passed."""
         return time.time() % self.every / self.every
 
 

@@ -64,10 +64,7 @@ def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Yield (name, presence) for each file that the checkpoint had at a crash or at the end of the run.
-
-    `presence` is a list of bools, one for each crash and one for the end of the run: whether the file existed then.
-    """
+    """Yield each file of the checkpoint with a list that says whether it existed at each crash and at the end."""
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
