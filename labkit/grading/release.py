@@ -137,10 +137,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the lines of a solution that would show a leak if they occurred in a learner's file.
-
-    Such a line is a long line of code, but no definition, import or comment.
-    """
+    """Yield a solution's long lines of code, which would show a leak if they occurred in a learner's file."""
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):

@@ -258,7 +258,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove symbolic links from the list `folders` below the folder `above`; return their names, to be listed as
+        """Remove the symbolic links from `folders`, which are inside `above`; return their names, to list them as
         files.
         """
         links = [name for name in folders if (above / name).is_symlink()]

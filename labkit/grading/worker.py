@@ -117,10 +117,7 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded(), out_of_time)
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return the results in `before` that stay valid if only some exercises are graded again.
-
-        The result is a dict from exercise name to result. `before` is the previous grading result of the submission.
-        """
+        """Return the results in `before` that stay valid if only some exercises are graded again, by exercise name."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -194,11 +191,8 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """If any of these exercises asks for a function, start both processes that fork sandboxes, otherwise neither.
-
-        The second process will run the notebook again with another hash seed. To save time, it starts together with the
-        first process.
-        """
+        """Start both processes that fork sandboxes if any of these exercises asks for a function, otherwise neither."""
+        # The second one runs the notebook again with another hash seed. It starts now, to save time.
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 

@@ -90,7 +90,8 @@ def _empty(folder: Path, module: str) -> None:
 def shown(lab: Path) -> tuple[str, ...]:
     """Return the paths that every sandbox may read: the system, Python, and the copy of labkit in `lab`.
 
-    A path inside another listed path appears only if it must stay readable even if the outer path is hidden.
+    A path of the system is left out if another listed path contains it. Paths of Python and labkit are always listed,
+    because they must stay readable even if the path that contains them is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])

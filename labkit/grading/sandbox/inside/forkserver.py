@@ -148,7 +148,6 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Kill the remaining processes of a sandbox, and reap them."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)

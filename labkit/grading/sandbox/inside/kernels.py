@@ -39,10 +39,7 @@ def prepare() -> None:
 
 
 class _NoModules:
-    """A replacement for the module `sys` whose list of modules is empty, so that ipykernel has no modules to inspect.
-
-    Otherwise ipykernel would list the files of all modules for a debugger.
-    """
+    """A replacement for the module `sys` without any modules, whose files ipykernel would list for a debugger."""
 
     modules: Mapping[str, object] = {}
 
