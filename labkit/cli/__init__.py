@@ -105,11 +105,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Report a system call that failed, and return the exit code for the failure.
-
-    The code is 64 if the user can remove the cause (the disk is full, or labkit may not write to the folder), and
-    otherwise 70.
-    """
+    """Report a failed system call; return 64 if the user can remove the cause, such as a full disk, otherwise 70."""
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

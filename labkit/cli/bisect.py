@@ -141,10 +141,7 @@ bisect = with_arguments(
 
 
 def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | None:
-    """Return the index of the version to crash-test next, within the range; None if no further test is needed.
-
-    `trials` maps the index of each tested version to its result.
-    """
+    """Return the index of the version to crash-test next, or None if no further test is needed."""
     count = len(range_.versions)
     if question.every:
         return next((each for each in range(count) if each not in trials), None)

@@ -123,10 +123,7 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield all options of the command, in the order in which --help lists them.
-
-    First comes the sink or pipeline to test, then common options, then options for sinks or pipelines only.
-    """
+    """Yield the options in the order of --help: sink or pipeline, common options, options of one of the two only."""
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)
         prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""

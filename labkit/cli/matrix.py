@@ -168,11 +168,8 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Raise `ServiceUnavailable` if a run needs a server that is missing or unsuitable.
-
-    `cells` are the combinations to run, and `base` is the folder for results. The check comes first, so that no folder
-    is created in vain.
-    """
+    """Raise `ServiceUnavailable` if a run of these combinations needs a server that is missing or unsuitable."""
+    # Called before any folder is created, so that none is created in vain.
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))

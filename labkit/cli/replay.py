@@ -58,15 +58,11 @@ def _is_file(text: str) -> bool:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """Return the results of a finished simulated run, such as the judge's verdict, as plain data for --json."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _account(walked: Replay) -> dict[str, object]:
-    """Return which anomalies, such as duplicates, a reader saw during the run, as plain data.
-
-    Empty for a simulator without a reader.
-    """
+    """Return the anomalies that a reader saw during the run as plain data; empty for a simulator without a reader."""
     account = reader_account(blueprint(walked.model.name), walked)
     return {} if account is None else account.to_json()
 

@@ -82,10 +82,7 @@ def _plain(status: Status) -> dict[str, Any]:
 
 
 def _open(status: Status) -> "list[TransactionDescription]":
-    """Return the open transactions of a Kafka broker, because readers at read_committed wait until they end.
-
-    Empty for another server, or if the broker does not answer.
-    """
+    """Return the open transactions of a Kafka broker; empty for another server, or if the broker does not answer."""
     if status.name != "kafka" or status.state not in READY:
         return []
     from labkit.stores.kafka.transaction import open_transactions
@@ -94,7 +91,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Return a sentence about an open Kafka transaction; readers at read_committed wait for all later records."""
+    """Return a sentence about an open Kafka transaction, which delays all later records at read_committed."""
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

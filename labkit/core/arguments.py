@@ -95,10 +95,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether the items of a list, or the keys and values of a dict, have the types in `inside`.
-
-    For a list, `inside` has one type; for a dict, it has the type of the keys and the type of the values.
-    """
+    """Return whether a list's items, or a dict's keys and values, have the type or the two types in `inside`."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -109,10 +106,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types as words for an error message, such as `a number or a path,`.
-
-    If there are too many types to list, the result is the word `it`.
-    """
+    """Return the accepted types in words, such as `a number or a path,`; the word `it` if there are too many."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 

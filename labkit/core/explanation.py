@@ -229,10 +229,7 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield and examine the rows that open transactions still hide at the end of the history.
-
-        Iterate over these rows after all other events.
-        """
+        """Yield and examine the rows that are still hidden at the end; iterate over them after all other events."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:

@@ -342,10 +342,7 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """Return for how long at least one of the intervals (begin, end) was open.
-
-    Returns None if any begin or end is unknown.
-    """
+    """Return for how long at least one of the intervals (begin, end) was open; None if any time is unknown."""
     spans = []
     for begin, end in holding:
         if begin is None or end is None:

@@ -158,10 +158,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row that readers cannot see, because its transaction is still open at the end of the run.
-
-        Call this only after all rows that readers can see have been processed.
-        """
+        """Process a row whose transaction is still open at the end; call this only after all visible rows."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return

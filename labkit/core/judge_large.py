@@ -66,9 +66,8 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that this reading saw although its batch is only partly visible.
-
-        Records that an earlier reading has seen are left out.
+        """Yield the index of each record that this reading was the first to see, in a batch that is only partly
+        visible.
         """
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
@@ -212,19 +211,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Note each key whose last row belongs to no expected record.
-
-        Call this after all visible rows have been processed.
-        """
+        """Note each key whose last row belongs to no expected record; call this after all visible rows."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end.
-
-        Call this after all committed rows and readings have been processed.
-        """
+        """Process a row whose transaction is still open at the end; call this after all visible rows and readings."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return

@@ -58,8 +58,9 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario (the options of a run) with a crash at the chosen failpoint in batch 0. Raises
-        `InvalidInput` if the scenario is impossible.
+        """Return the scenario (options of a run) with a crash at the chosen failpoint in batch 0.
+
+        Raises `InvalidInput` if the scenario is impossible.
         """
         return plan(**{option.keyword: word for option, word in self._typed()})
 

@@ -69,9 +69,7 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Note an event in the run of its query, or in all runs if it concerns the whole driver; then pass it to
-        `tell`.
-        """
+        """Note an event in the run of its query, or in all runs if the driver failed; then pass it to `tell`."""
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)

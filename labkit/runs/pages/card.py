@@ -83,7 +83,9 @@ def _reason(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the card's table: a row or key, its expected state in the store, and its actual state there."""
+    """One line of the table in a notebook's card about a run: a row or key, its expected state in the store, and its
+    actual state there.
+    """
 
     name: str
     should: str

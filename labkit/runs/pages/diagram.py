@@ -31,8 +31,9 @@ def title_of(scenario: Scenario) -> str:
 
 
 def of_folder(path: Path) -> tuple[str, Diagram]:
-    """Return (title, space-time diagram) for the finished run in this folder. Raises `InvalidInput` if the folder
-    contains no finished run, or if one of its files is damaged.
+    """Return (title, space-time diagram) for the finished run in this folder.
+
+    Raises `InvalidInput` if the folder contains no finished run, or if one of its files is damaged.
     """
     folder = RunFolder(path)
     for file in (folder.verdict, folder.evidence, folder.history):
