@@ -223,9 +223,9 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return a box's preferred width in pixels.
+    """Return the width in pixels at which each row of a box fits on one line.
 
-    Each row should fit on one line, unless the box would become wider than `WIDEST`.
+    If that is more than `WIDEST`, the result is smaller, and long rows take several lines.
     """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
@@ -254,7 +254,7 @@ def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Return a dict from (box id, side) to the ids of the channels that begin or end there, from top to bottom."""
+    """List, for each side of each box, the ids of the channels that begin or end there, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []

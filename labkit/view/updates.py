@@ -92,7 +92,7 @@ class StoryUpdates:
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Process the run's new steps. Texts and drawings that players have already received keep their numbers."""
+        """Process the run's new steps. Texts and drawings keep the numbers under which players have received them."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):

@@ -291,7 +291,7 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Return the outcome of a transaction that Kafka's coordinator has forgotten, from the rows in the topic."""
+        """Find out from the rows in the topic how a transaction ended that Kafka's coordinator has forgotten."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was
