@@ -225,7 +225,7 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 def _wish(box: Box) -> float:
     """Return the width in pixels at which each row of a box fits on one line.
 
-    If that is more than `WIDEST`, the result is smaller, and long rows take several lines.
+    If that is more than `WIDEST`, the result is smaller where possible, and long rows take several lines.
     """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
