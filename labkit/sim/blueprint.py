@@ -63,8 +63,8 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue a run until only faults can happen, and return the run.
 
-    `choose` picks the next action from the list that `unasked` returns. By default, the first action in the list is
-    picked.
+    `choose` picks the next action from those that an example run may take although its script does not name them
+    (`unasked`). By default, it picks the first.
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))

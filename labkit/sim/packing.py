@@ -113,10 +113,10 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return two lists with one item per part: how many codes it has, and the codes after the first `since[part]`.
+        """Return the codes that are new since an earlier call, so that another packer can learn them with `read_on`.
 
-        A part is a field of a state, or one process. Another packer of the same simulator can decode states packed
-        by this one after the other packer has added these codes with `read_on`.
+        The result is two lists with one item for each part of a state, which is a field or one process: how many codes
+        the part has now, and its codes after the first `since[part]`. So `since` is the first list of the earlier call.
         """
         counts = [len(table) for table in self._tables]
         return counts, [

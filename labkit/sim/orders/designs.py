@@ -127,9 +127,9 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return a clause that says why a recovery with a rule to undo output can never find output to undo.
+    """Return a clause that says why a recovery that undoes output never finds output to undo.
 
-    The clause is empty if the recovery can find such output, or has no such rule.
+    The clause is empty if the recovery can find such output, or if it undoes none.
     """
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
@@ -161,8 +161,8 @@ def reduced(design: Design) -> Design:
     """Return an order of writes without the writes that its recovery never reads.
 
     An engine writes more than its recovery reads, for example a temporary file that a restart drops. Leaving out such a
-    write changes nothing for readers, which tests check. If the order has a notice (a message to the source) in place
-    of a decision, the notice is first replaced by a decision, because `every` lists no order with a notice.
+    write changes nothing for readers, which tests check. A notice (a message to the source) that stands for a decision
+    is first replaced by a decision, because `every` lists no order with a notice.
     """
     if why_not(design):
         design = _renamed(design)

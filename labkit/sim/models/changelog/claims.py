@@ -15,7 +15,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether all work is done, so that the consumer's table must equal the batch query's result.
+    """Return whether all work is done, so that the consumer's table must equal the result of a batch query.
 
     Both processes are up, the query has redone the work that a crash undid, and the consumer has read everything and
     stored its position.

@@ -61,7 +61,10 @@ READS = ("apply", "delete", "insert")
 
 
 class Total(NamedTuple):
-    """The sum of the counts in the consumer's table after one message was read or lost, and the batch query's sum."""
+    """The sum of the counts in the consumer's table after one message was read or lost, and the right sum.
+
+    The right sum is that of a batch query over the same input records.
+    """
 
     message: str
     is_lost: bool
@@ -74,10 +77,10 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the consumer's table is wrong, because its sum differs from the batch query's sum.
+        """Return whether the consumer's table is wrong, because its sum is not the right one.
 
-        Before the last message of a record, the sums may differ even if the table is right, so the result is then
-        False.
+        Before the last message of a record, the result is always False, because the sums may then differ although
+        nothing is wrong.
         """
         return self.is_whole and self.reader_sum != self.records
 

@@ -223,10 +223,9 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return a pair for a batch that is already written: the steps that remain, and failpoints of the skipped steps.
+    """Return the steps that remain for a batch that is already written, and the failpoints of the skipped steps.
 
-    The driver still reaches two kinds of these failpoints, although it skips the steps: after pre-commit and after
-    commit. The result has only these two.
+    The driver still reaches these failpoints if they are after pre-commit or after commit; all others are left out.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
