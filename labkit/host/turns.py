@@ -91,7 +91,10 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """A run's place in the queue, kept as a locked file. Raises `OSError` if the queue's folder cannot be used."""
+    """A run's place in the queue of the runs on this machine (LABKIT_TURNS), kept as a locked file.
+
+    Raises `OSError` if the queue's folder cannot be used.
+    """
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most

@@ -426,7 +426,6 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
-        """Store the results of the parallel runs that had already ended when the test was stopped."""
         kept = {each.id for each in self.results}
         ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
         for run in (each.result() for each in ended):

@@ -217,10 +217,7 @@ def diagnose(
 
 
 def _harm_both_ways(summary: Summary) -> str:
-    """Return a clause that says how many runs lost rows and how many doubled rows; empty unless both occur.
-
-    Only runs with one crash, with a second crash during the recovery, or with a crash loop count.
-    """
+    # The group PAIR also has the runs with a crash loop.
     crashed = [each for each in summary.results if each.group in (Group.CRASH, Group.PAIR) and not each.unknown]
     losing, doubling = (sum(bool(each.rows_of(axis)) for each in crashed) for axis in ("lost", "duplicate"))
     both = f"rows are lost in {losing} of the runs with crashes and doubled in {doubling}"

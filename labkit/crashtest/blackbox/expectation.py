@@ -212,7 +212,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Return a JSON value with floats such as 1.0 replaced by ints, because for users 1.0 and 1 are the same."""
+    # For users, 1.0 and 1 are the same number.
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):

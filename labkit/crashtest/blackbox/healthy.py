@@ -290,10 +290,6 @@ def _check_emptied(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Call the reader until it returns the same rows twice, and store them in `run`.
-
-    Raises `JobFailed` if the reader never does so.
-    """
     if harness.wanted is not None:
         harness.settle()
     steady(harness.helpers.read)

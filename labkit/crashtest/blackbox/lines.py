@@ -35,7 +35,7 @@ class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to find the line of Python that makes an effect.
+        """Prepare to find the line of Python that makes each system call.
 
         `read` takes the ids of a thread and of its process, in this order, and returns the line that the thread is
         executing, or None.

@@ -64,7 +64,7 @@ def lowest_connection_port() -> int:
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports below the kernel's range for outgoing connections; none if this range begins too low."""
+    # Below the kernel's range for outgoing connections, so that no connection takes the port.
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

@@ -193,7 +193,7 @@ def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the file system of `path` can share blocks between files (reflink)."""
+    # A copy that shares its blocks with the original is called a reflink.
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING

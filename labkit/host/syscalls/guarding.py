@@ -83,7 +83,10 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Wait until the guard has started the command. If the start fails, raise an error with the guard's reason."""
+    """Wait until the guard, the process that starts the command, has done so, and return the running guard.
+
+    If the start fails, raise an error with the guard's reason.
+    """
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
