@@ -66,9 +66,7 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that this reading was the first to see, in a batch that is only partly
-        visible.
-        """
+        """Yield the index of each record that this reading was the first to see, if its batch is partly invisible."""
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1

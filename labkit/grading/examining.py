@@ -89,7 +89,7 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook again in another process, and mark functions whose replies differ there as failed.
+        """Run the notebook again in another process, and mark a function as failed if its replies differ there.
 
         Such a function may depend on Python's `hash` of strings, which is different in every process. Its replies would
         therefore also change when a real job restarts after a crash. As in the first run, a cell that ends the run

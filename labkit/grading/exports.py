@@ -79,9 +79,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not say which notebooks an assignment has. If the rules name the exercises, they define the assignment;
-    otherwise the assignment consists of all notebooks that any student has handed in for it. For a student who handed
-    in nothing, the column "Maximum Grade" contains the maximum of the whole course.
+    Moodle does not say which notebooks an assignment has. If the rules name exercises, the assignment consists of
+    these; otherwise it consists of all notebooks that any student has handed in for it. For a student who handed in
+    nothing, the column "Maximum Grade" contains the maximum of all exercises in the gradebook.
     """
     assignments = _handed_in_together(book)
     yield (

@@ -181,10 +181,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the students whose number, account or e-mail address is stated by a submission.
-
-    `record` is the submission's grading result.
-    """
+    """Return the indices of the students whose id, account or e-mail address a submission (`record`) states."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)

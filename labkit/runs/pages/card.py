@@ -83,9 +83,7 @@ def _reason(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the table in a notebook's card about a run: a row or key, its expected state in the store, and its
-    actual state there.
-    """
+    """One line of the table on a run's card: a row or key, its expected state in the store, and its actual state."""
 
     name: str
     should: str
