@@ -258,7 +258,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove the symbolic links from `folders`, the folders in `above`; return their names, to be listed as files."""
+        """Remove symbolic links from `folders`, the folders in `above`; return their names, to list them as files."""
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
