@@ -356,7 +356,7 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store the result that no run without failures shows this history.
+        """Store the verdict that a run without failures cannot have this history.
 
         `events` is the number of events up to and including the event that proves this, and `because` is the reason in
         words. If the proof is a record that is missing or still hidden at the end, `events` is the number of all

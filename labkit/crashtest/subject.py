@@ -162,8 +162,8 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
     wanted = _parameters(candidate)
     if wanted not in (1, 2):
         raise InvalidInput(
-            f"{where}: the function has {wanted} parameters; labkit can test a function for foreachBatch with two "
-            "(DataFrame, batch id), one for foreach with one (row), and one that starts a query, with one (stream)."
+            f"{where}: the function has {wanted} parameters; labkit can test a function for foreachBatch (DataFrame, "
+            "batch id), a function for foreach (row), or a function that starts a query (stream)."
         )
     if wanted == 2:
         return Adapter.BATCH

@@ -186,7 +186,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """Return one sentence that describes an action in any state."""
+        """Return one sentence that describes an action; it does not depend on the state."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.

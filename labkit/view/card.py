@@ -157,7 +157,7 @@ class Card(Shown):
         self.title, self.under, self.plain = title, under, plain
 
     def head(self) -> Html:
-        """Return the upper part of the card as HTML: the title, the large word, and the line under this word."""
+        """Return the upper part of the card as HTML: title, `word` in large letters, and the line `under` it."""
         return joined(
             [
                 para(self.title, kind="lkc-title") if self.title else Html(),

@@ -227,7 +227,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names, without running numbers, of the system calls that no row of the table matches."""
+    """Return the names of the system calls that no row of the table matches, each without the number at its end."""
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 

@@ -106,8 +106,8 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
     answer = _read(value)
     if answer is None and value != FENCED:
         raise Unusable(
-            f'{statement}; return "fenced", or a list [newest, following, accepted]: the first two as they are after '
-            "the request, and the list of the offsets whose rows the store accepts now."
+            f'{statement}; return "fenced", or a list [newest, following, accepted]: newest and following after this '
+            "request, and in accepted the list of the offsets whose rows the store accepts in this request."
         )
     right = _right(request)
     if answer == right:

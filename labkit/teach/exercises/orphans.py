@@ -156,7 +156,7 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
         if not FORM.fullmatch(statement):
             raise Unusable(
                 f"finish_sql returns {shown(statement)}, so labkit sent none of its statements; each row must be one "
-                "COMMIT PREPARED 'gid' or ROLLBACK PREPARED 'gid' (write a quote in the name twice)."
+                "COMMIT PREPARED 'gid' or ROLLBACK PREPARED 'gid' (write a quote within the gid twice)."
             )
     return statements
 

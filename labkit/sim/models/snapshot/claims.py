@@ -97,7 +97,7 @@ class Sentences:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Return a sentence that says how a restore from a snapshot has changed the sum of all money."""
+        """Return a sentence on the sum of all accounts: by how much a restore from the snapshot changes it."""
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 

@@ -275,7 +275,7 @@ class DeliveryEnd(NamedTuple):
 
 
 class Delivery:
-    """The work of the sink on one batch in one process, performed request by request."""
+    """The sink's work on one batch in one process: one request to the store after the other."""
 
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
