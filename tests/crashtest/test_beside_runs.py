@@ -87,7 +87,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (elsewhere, "elsewhere lies outside of the pipeline's folder"),
+        pytest.param(elsewhere, "elsewhere lies outside of the pipeline's folder", marks=pytest.mark.variant),
         pytest.param(by_name, "runs in two copies of the folder would both use", marks=pytest.mark.variant),
         (beside_it, "noted"),
         pytest.param(too_large, "more than 2000 files", marks=pytest.mark.variant),

@@ -155,10 +155,9 @@ def due():
 
 IN_SHORT = (
     "two databases in one transaction, each with a log of its own",
-    "the position is replaced first, then the row is appended",
     "rows that are there are read back and left out",
 )
-"""A right pipeline and two wrong ones; the others are variants."""
+"""A right pipeline and a wrong one; the others are variants."""
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import spread
 from exercise_sources import all_sources
 
 from labkit import lab
@@ -156,7 +157,8 @@ WHERE_OTHERS_BREAK = ("rename checkpoint/commits/<n> #1", "two_queries")
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("exercise", "answer", "kind"), [("14-table", "write_batch", "table"), ("14b-folder", "write_files", "folder")]
+    ("exercise", "answer", "kind"),
+    spread([("14-table", "write_batch", "table"), ("14b-folder", "write_files", "folder")], 2),
 )
 @pytest.mark.usefixtures("java")
 def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(

@@ -70,7 +70,7 @@ def of_keys() -> list[Variant]:
     return [each for each in every if {"probe", "runs", "firsts"} & set(dict(each.parameters))]
 
 
-@pytest.mark.parametrize("key", slow_but(KEYS[::5], KEYS))
+@pytest.mark.parametrize("key", slow_but(KEYS[::5], KEYS, {*KEYS} - {*KEYS[1::3]}))
 def test_a_key_that_is_always_different_is_right(key: str):
     exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
     assert len(of_keys()) > 5

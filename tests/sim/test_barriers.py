@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from cases_barriers import JOIN, LOST, TWICE
+from choosing import spread
 from plain_barriers import Job
 from plain_two_phase import freeze
 
@@ -96,7 +97,7 @@ def test_a_second_interpreter_reaches_the_same(mode: str, given: dict):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mode", "given"), LARGER, ids=str)
+@pytest.mark.parametrize(("mode", "given"), spread(LARGER, 2), ids=str)
 def test_a_second_interpreter_reaches_the_same_in_larger_jobs(mode: str, given: dict):
     test_a_second_interpreter_reaches_the_same(mode, given)
 

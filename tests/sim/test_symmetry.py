@@ -30,7 +30,11 @@ LARGER: list[dict[str, Any]] = [
     *({"participants": 3, "losses": 0, "broken": rule} for rule in BROKEN),
     {"participants": 3, "losses": 0, "coordinator_returns": False},
 ]
-CASES = [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in LARGER)]
+LARGEST = LARGER[3:5]
+CASES = [
+    *QUICK,
+    *(pytest.param(each, marks=[pytest.mark.slow, *[pytest.mark.variant] * (each in LARGEST)]) for each in LARGER),
+]
 
 
 def states_of(seats: list[Any]) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from choosing import variant_but
 from runners import PATIENCE, marked, running
 from waiting import until
 
@@ -39,14 +40,23 @@ def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
         return process.returncode, words.decode()
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", variant_but(PHASES.keys() - {"between two drivers"}, PHASES))
 def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp_path: Path):
     code, _ = stop(tmp_path / "run", phase, signal.SIGKILL)
     assert code == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("phase", ["the query runs", "the JVM is starting", "the second driver runs"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("the query runs", signal.SIGINT),
+        ("the JVM is starting", signal.SIGINT),
+        ("the second driver runs", signal.SIGTERM),
+        pytest.param("the query runs", signal.SIGTERM, marks=pytest.mark.variant),
+        ("the JVM is starting", signal.SIGTERM),
+        pytest.param("the second driver runs", signal.SIGINT, marks=pytest.mark.variant),
+    ],
+)
 def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     phase: str, number: signal.Signals, java: Java, tmp_path: Path
 ):
