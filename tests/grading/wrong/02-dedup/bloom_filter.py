@@ -1,5 +1,5 @@
 # misconception: a Bloom filter without a look into the table takes no new id for a known one
-# says: but the id is new: a new message is output once
+# says: receive(6417925426618434982, ...) answered
 import hashlib
 
 
