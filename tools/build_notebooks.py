@@ -57,6 +57,8 @@ import tomllib
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -125,13 +127,20 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
+@cache
+def _parsed(text: str) -> NotebookNode:
+    """Return a source as a notebook, which nobody may change. A build needs it several times."""
+    notebook: NotebookNode = jupytext.reads(text, fmt="py:percent")
+    return notebook
+
+
 def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, Any]]:
     """Return the cells of a source without the expected texts, these texts by number of the cell, and labkit's
     metadata.
 
     Raises `NotebookError`.
     """
-    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = deepcopy(_parsed(source.read_text(encoding="utf-8")))
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}
     for cell in notebook.cells:

@@ -27,7 +27,10 @@ from labkit.host.syscalls.support import supported
 
 FAST = ("wrong_marker_after", "right_move")
 """Those that every run of the tests has; the others are slow."""
-VARIANTS = ("wrong_thread", "wrong_leftover", "wrong_complete", "wrong_taken_first", "wrong_grown", "wrong_replaced")
+VARIANTS = (
+    *("wrong_thread", "wrong_leftover", "wrong_complete", "wrong_taken_first", "wrong_grown", "wrong_replaced"),
+    *("wrong_unsynced", "wrong_exists", "wrong_thirtieth"),
+)
 """Those that take longest; others err in the same places."""
 
 WHOLE = (

@@ -43,11 +43,14 @@ def test_a_stub_is_not_attempted(name: str):
 FIRST, OTHERS = SEEDS[:1], SEEDS[1:3]
 
 
+MORE = [pytest.mark.slow, pytest.mark.variant]
+
+
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
         *((name, FIRST) for name in QUICK if not EXERCISES[name].axes),
-        *(pytest.param(name, OTHERS, marks=pytest.mark.slow) for name in QUICK if not EXERCISES[name].axes),
+        *(pytest.param(name, OTHERS, marks=MORE) for name in QUICK if not EXERCISES[name].axes),
         # A sink of one's own is killed some hundred times for each seed.
         *(pytest.param(name, FIRST, marks=pytest.mark.slow) for name in QUICK if EXERCISES[name].axes),
     ],

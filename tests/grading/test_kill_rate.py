@@ -14,6 +14,8 @@ from labkit.teach.exercises.registry import EXERCISES
 
 FILES = kill_rate.wrong_files()
 CODE = kill_rate.code_items()
+LONG = ("04-align", "05-atomic", "06-jump", "08-early", "08-finish", "11b-runner")
+"""Exercises whose checks take longest: the tests of their wrong solutions are slow."""
 public = cache(kill_rate.public)
 
 
@@ -38,8 +40,12 @@ def test_every_code_item_has_at_least_five_wrong_solutions():
 def slow_with_axes(paths: list[Path]) -> list:
     """A sink of one's own is killed some hundred times, so the tool tries all of these, and the tests one for each."""
     slow: dict[str, Path] = {path.parent.name: path for path in paths if EXERCISES[path.parent.name].axes}
-    quick = [path for path in paths if path.parent.name not in slow]
-    return [*quick, *(pytest.param(path, marks=pytest.mark.slow) for path in slow.values())]
+    others = [path for path in paths if path.parent.name not in slow]
+    marks = [pytest.mark.slow if path.parent.name in LONG else () for path in others]
+    return [
+        *(pytest.param(path, marks=mark) for path, mark in zip(others, marks, strict=True)),
+        *(pytest.param(path, marks=pytest.mark.slow) for path in slow.values()),
+    ]
 
 
 @pytest.mark.parametrize("path", slow_with_axes(FILES), ids=name_of)

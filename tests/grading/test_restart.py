@@ -92,6 +92,7 @@ def test_a_function_that_replies_otherwise_in_another_process_gets_no_points(gra
     assert [item.points for item in attempted(graded["right-call"]).values()] == [4]
 
 
+@pytest.mark.slow
 def test_a_cell_that_ends_the_second_run_costs_only_its_own_exercise(graded: dict[str, records.Record]) -> None:
     record = graded["ends-twice"]
     assert {name: (item.points, item.reason) for name, item in attempted(record).items()} == {

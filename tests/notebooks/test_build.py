@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import build_notebooks
@@ -14,6 +15,13 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).parent.parent.parent
 TINY, VERDICT, CARD = (Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py", "09b_card.py"))
 SOURCES = build_notebooks.sources(ROOT)
+
+
+@cache
+def both(path: Path) -> tuple[list[NotebookNode], list[NotebookNode]]:
+    """The cells of the learner's copy and of the checked copy of a source."""
+    learner, checked = map(cells, build_notebooks.build(path))
+    return learner, checked
 
 
 @pytest.fixture
@@ -52,7 +60,7 @@ def nbval(tree: Path, *more: str, **variables: str) -> subprocess.CompletedProce
 
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_both_copies_have_the_same_cells(path: Path) -> None:
-    learner, checked = map(cells, build_notebooks.build(path))
+    learner, checked = both(path)
     plain = [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in learner]
     assert plain == [
         (cell.id, cell.cell_type, cell.source, cell.metadata)
@@ -66,7 +74,7 @@ def test_both_copies_have_the_same_cells(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
-    _, checked = map(cells, build_notebooks.build(path))
+    _, checked = both(path)
     claims = [cell for cell in checked if "nbval-check-output" in cell.metadata.get("tags", [])]
     assert claims
     for cell in claims:
@@ -79,7 +87,7 @@ def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_a_notebook_keeps_to_the_conventions(path: Path) -> None:
-    learner = cells(build_notebooks.build(path)[0])
+    learner, _ = both(path)
     assert learner[0].cell_type == "markdown"
     assert learner[0].source.startswith("# ")
     assert sum("parameters" in cell.metadata.get("tags", []) for cell in learner) <= 1

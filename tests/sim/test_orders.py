@@ -276,6 +276,7 @@ def searched_once(most: int) -> list:
     return list(searched(every(most)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MERGING)
 def test_broken_merging_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
     found = searched_once(2)
