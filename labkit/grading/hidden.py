@@ -1009,7 +1009,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             size=MOST,
             places=(0, c.randrange(-9, 0)),
             # A Bloom filter takes some new ids for known ones.
-            fresh=tuple(c.randrange(10**17, 10**18) for _ in range(12)),
+            fresh=tuple(c.randrange(10**17, 10**18) for _ in range(32)),
         ),
     ],
     "02-chain": lambda c: [
