@@ -238,7 +238,7 @@ def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> N
     assert report["eyes"] == "kernel"
     assert report["runs"][0]["lost"] == [0]
     assert any("no --expected" in note for note in report["notes"])
-    assert "run 2 of 2, about" in done.stderr
+    assert "run 2 of 2: before write store/part-1" in done.stderr
     assert ET.parse(junit).getroot().attrib["failures"] == "2"
     assert {each.name for each in out.iterdir()} >= {*("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")}
     certificate = (out / "certificate.html").read_text()

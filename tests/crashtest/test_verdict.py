@@ -10,7 +10,7 @@ from crashtest_reports import report_of
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.claim import Goal, Strength, claim
-from labkit.crashtest.ledger import Ledger, silent
+from labkit.crashtest.ledger import Job, Ledger, silent
 from labkit.crashtest.report import NOT_SEEN, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
@@ -151,6 +151,15 @@ def test_no_more_pairs_are_tried_than_there_are() -> None:
         assert coverage.pairs_tried == 3
         assert coverage.pairs == len({*pairs, "a then x", "b then x", "c then x"})
         assert coverage.directed_tried <= coverage.directed
+
+
+def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
+    ledger = Ledger(900.0, silent)
+    ledger.total = 5
+    ledger.results = [Result("healthy", "no crash", Group.HEALTHY, seconds=50.0)]
+    assert ledger.progress(Job("a", "before a", Group.CRASH)) == "run 2 of 5"
+    ledger.results.append(Result("a", "before a", Group.CRASH, seconds=4.0))
+    assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
 
 
 def test_a_run_for_which_no_time_was_left_makes_the_claim_weaker_and_not_unknown() -> None:
