@@ -51,7 +51,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in the driver's runs (`load`).
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs that it executes.
 
     Each event is then passed on to `tell`.
     """

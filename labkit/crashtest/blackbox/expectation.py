@@ -144,9 +144,9 @@ class Expectation:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the rows that a pipeline should produce, and the form in which the reader returns them.
+    """Return what is expected of a pipeline: the rows in `values`, and the form in which the reader returns them.
 
-    `values` are the expected rows. `read` are the reader's rows after a run without a crash. They show whether the
+    `read` are the reader's rows after a run without a crash. They show whether the
     reader returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
