@@ -215,10 +215,11 @@ class Comparison:
     def _headline(self) -> str:
         if self.before is None:
             return self.after.guarantee
+        is_sample = self.after.claim.strength is Strength.SAMPLED
         words = {
             Change.WEAKER: "weaker than before",
             Change.UNKNOWN: "perhaps weaker: less is known than before",
-            Change.NOT_WEAKER: "not weaker than before",
+            Change.NOT_WEAKER: "nothing weaker was seen" if is_sample else "not weaker than before",
         }
         return words[self.change]
 

@@ -108,6 +108,11 @@ def test_weaker_is_what_claims_less_or_breaks_more(
     assert compared(tmp_path, before, after).change is change
 
 
+def test_two_samples_do_not_show_that_nothing_is_weaker(tmp_path: Path) -> None:
+    headlines = [compared(tmp_path, each, each).markdown().partition("\n")[0] for each in (RIGHT, WHOLE)]
+    assert [each.partition(": ")[2] for each in headlines] == ["nothing weaker was seen", "not weaker than before"]
+
+
 def test_the_runs_that_differ_are_named(tmp_path: Path) -> None:
     text = compared(tmp_path, RIGHT, DOUBLES).markdown()
     assert "| duplicate | not seen | **violated** |" in text
