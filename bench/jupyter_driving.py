@@ -17,6 +17,11 @@ PATIENCE = 60
 
 _READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
 _IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+_ASK = """() => {
+  window.labkitAnswered = null;
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  kernel.requestExecute({ code: "", silent: true }).done.then(() => { window.labkitAnswered = true; });
+}"""
 _RUN = """() => {
   window.labkitRan = null;
   const ended = (word) => () => { window.labkitRan = word; };
@@ -34,10 +39,16 @@ def write_notebook(path: Path, sources: Sequence[str]) -> None:
 
 
 def open_notebook(page: Any, server: Server, name: str) -> None:
-    """Open a notebook alone, and wait until its kernel is idle."""
+    """Open a notebook alone, and wait until its kernel has answered this page on every channel.
+
+    A kernel that is called idle may still be asked for its widgets; what it publishes while its channels are being
+    connected is lost.
+    """
     page.goto(server.page(name))
     page.wait_for_function(_READY, timeout=PATIENCE * MILLISECONDS)
     page.wait_for_function(_IDLE, timeout=PATIENCE * MILLISECONDS)
+    page.evaluate(_ASK)
+    page.wait_for_function("() => window.labkitAnswered", timeout=PATIENCE * MILLISECONDS)
 
 
 def end_kernels(server: Server) -> None:

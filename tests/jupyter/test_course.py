@@ -99,7 +99,7 @@ def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> Non
         assert told.dialogs() == []
         code = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
         asks = sum(each.source.count("lab.ask(") for each in code)
-        page.wait_for_function(f"() => document.querySelectorAll('.lk-ask fieldset').length >= {asks}")
+        told.wait_for(".lk-ask fieldset", asks)
         sizes = sizes_of_cards(page)
         assert sizes
         assert max(sizes) <= MOST_BYTES

@@ -34,10 +34,25 @@ class LabPage:
         shown = self.page.locator(".jp-Dialog").all_inner_texts()
         return [*shown, *self.errors] if shown else []
 
+    def wait_for(self, selector: str, count: int) -> None:
+        """Waits until the page shows so many of them; if it does not, says what each output has, and what it shows."""
+        try:
+            self.page.wait_for_function(f"() => document.querySelectorAll({selector!r}).length >= {count}")
+        except NotInTime as error:
+            has, shows = self.page.evaluate(OUTPUTS)
+            raise AssertionError(f"fewer than {count} of {selector}: {has}, {shows}, {self.errors}") from error
+
     def check(self) -> None:
         assert sorted(self.outside) == []
         assert self.errors == [], self.errors
 
+
+OUTPUTS = """() => [
+  window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+    .map((cell) => cell.cell_type === 'code' ? cell.getOutputs().map((each) => Object.keys(each.data ?? each)) : []),
+  [...document.querySelectorAll('.jp-OutputArea-output')].map((each) => each.textContent.slice(0, 60)),
+]"""
+"""What kinds of data the outputs of each cell have, and the first words of each that is shown."""
 
 LOST = "Error displaying widget: model not found"
 OPENINGS = 3
