@@ -147,14 +147,23 @@ class Comparison:
 
     @property
     def _tried_less(self) -> bool:
-        """Whether the earlier test was complete and the later one is not.
+        """Whether only the earlier test was complete, or the later one tried fewer runs and left out more.
 
         Then a run that is missing in the later test might have shown a weaker guarantee.
         """
         assert self.before is not None
-        was = self.before.claim
-        is_complete = self.after.claim.strength is Strength.COMPLETE
-        return was.strength is Strength.COMPLETE and was.at_best is not Guarantee.NONE and not is_complete
+        was, now = self.before.claim, self.after.claim
+        if was.at_best is Guarantee.NONE or now.strength is Strength.COMPLETE:
+            return False
+        earlier, later = self.before.coverage, self.after.coverage
+        return (
+            was.strength is Strength.COMPLETE
+            or (later.tried < earlier.tried and later.found - later.tried > earlier.found - earlier.tried)
+            or (
+                later.directed_tried < earlier.directed_tried
+                and later.directed - later.directed_tried > earlier.directed - earlier.directed_tried
+            )
+        )
 
     def markdown(self) -> str:
         """Return the comparison as Markdown: the guarantees, the changes, and the runs that go wrong only now."""

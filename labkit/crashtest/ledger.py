@@ -47,8 +47,8 @@ class Ledger:
         self.planned = 0
         self.side_by_side = 1
         """The number of runs that go on in parallel."""
-        self._under_way: set[str] = set()
-        """The ids of runs that have begun and have no result yet."""
+        self._numbers: dict[str, int] = {}
+        """The number of each run after the one without a crash, by id, in the order in which they began."""
         self.total = 0
         """The estimated number of runs, including the one without a crash."""
         self._begun = time.monotonic()
@@ -62,11 +62,10 @@ class Ledger:
 
         The time is an estimate; it is missing until a run with a crash has ended.
         """
-        runs = [each for each in self.results if each.group is not Group.SEEING]
-        number = len(runs) + len(self._under_way - {job.id}) + 1
+        number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
         # The run without a crash says little: its reader is called at every effect, so it takes several times as long.
-        alike = [each.seconds for each in runs if each.group is not Group.HEALTHY]
+        alike = [each.seconds for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)]
         if not alike:
             return f"run {number} of {total}"
         budget_left = max(self.budget - (time.monotonic() - self._begun), 0.0)
@@ -84,7 +83,6 @@ class Ledger:
     def begin(self, job: Job) -> None:
         """Send a progress message that the run `job` begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
-        self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
         """Store and return the result of a run that was left out because the time budget was used up."""
@@ -94,7 +92,6 @@ class Ledger:
     def keep(self, result: Result) -> Result:
         """Store the result of a run, send it as a progress message, and return it."""
         self.results.append(result)
-        self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
         # One run with nothing wrong is no guarantee, so it is not called exactly-once.
         is_right = result.guarantee is Guarantee.EXACTLY_ONCE and not violated

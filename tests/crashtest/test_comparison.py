@@ -54,6 +54,10 @@ DOUBLES = report(
 WHOLE = report(run("a"), run("b"), strength="complete")
 WHOLE_DOUBLES = DOUBLES | {"claim": {"strength": "complete", "at_best": "at-least-once"}}
 WHOLE_NONE = DOUBLES | {"claim": {"strength": "complete", "at_best": "none"}}
+FEWER = RIGHT | {"coverage": {"found": 9, "tried": 2, "directed": 0, "directed_tried": 0}}
+FEWER_DIRECTED = RIGHT | {"coverage": {"found": 9, "tried": 3, "directed": 7, "directed_tried": 5}}
+DIRECTED = RIGHT | {"coverage": {"found": 9, "tried": 3, "directed": 7, "directed_tried": 7}}
+SMALLER = RIGHT | {"coverage": {"found": 2, "tried": 2, "directed": 5, "directed_tried": 5}}
 UNKNOWN = report(run("a", "unknown", unknown="nobody saw it"), strength="unknown", at_best="exactly-once")
 
 
@@ -88,6 +92,11 @@ def compared(folder: Path, *reports: dict[str, Any]) -> Comparison:
         (RIGHT, WHOLE, Change.NOT_WEAKER),
         (WHOLE_DOUBLES, DOUBLES, Change.UNKNOWN),
         (WHOLE_NONE, RIGHT, Change.NOT_WEAKER),
+        (RIGHT, FEWER, Change.UNKNOWN),
+        (FEWER, RIGHT, Change.NOT_WEAKER),
+        (FEWER, DOUBLES, Change.WEAKER),
+        (DIRECTED, FEWER_DIRECTED, Change.UNKNOWN),
+        (DIRECTED, SMALLER, Change.NOT_WEAKER),
         (RIGHT, RIGHT | {"axes": {"lost": "not seen", "duplicate": "not seen", "stuck": "violated"}}, Change.WEAKER),
         (under("exactly-once"), under("exactly-once"), Change.NOT_WEAKER),
         (under("exactly-once"), under("at-least-once", "e1"), Change.WEAKER),

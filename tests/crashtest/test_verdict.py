@@ -162,6 +162,15 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
 
 
+def test_runs_side_by_side_have_different_numbers_and_a_repeated_one_keeps_its_number() -> None:
+    told: list[str] = []
+    ledger = Ledger(900.0, lambda _what, text: told.append(text.partition(":")[0]))
+    ledger.total = 4
+    for name in "abac":
+        ledger.begin(Job(name, f"before {name}", Group.CRASH))
+    assert told == ["run 2 of 4", "run 3 of 4", "run 2 of 4", "run 4 of 4"]
+
+
 def test_a_run_for_which_no_time_was_left_makes_the_claim_weaker_and_not_unknown() -> None:
     right = results()
     later = replace(UNKNOWN, unknown="not run: 9 s were over", skipped=True)

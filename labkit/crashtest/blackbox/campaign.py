@@ -508,7 +508,7 @@ class Campaign:
 
     def plan(self, jobs: Sequence[Job]) -> int:
         """Set the time budget for the planned runs `jobs`; return how many runs the test may perform in total."""
-        more = self.most.pairs + self.most.directed + len(self.outages()) + len(self.faults())
+        more = self.most.pairs + self.most.directed + len(self.faults()) + self._at_the_end()
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
         return runs
@@ -517,6 +517,11 @@ class Campaign:
         """Raise the time budget, if necessary, so that there is time for all of `jobs`; return `jobs` unchanged."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
+
+    def _at_the_end(self) -> int:
+        """Return how many runs there are at most after those with crashes: power cuts, and runs with a large batch."""
+        large = 1 + self.most.large if self.further.last_names() and not self.settings.is_selection else 0
+        return len(self.outages()) + large
 
     def _allow(self, runs: int) -> None:
         self.ledger.total = max(self.ledger.total, 1 + runs)
@@ -549,7 +554,7 @@ class Campaign:
             yield jobs
             pairs = self.second_crashes()
             # Until now, the number of pairs was an estimate: the user's --pairs.
-            self.ledger.total = 1 + self.ledger.planned + len(pairs) + len(self.outages())
+            self.ledger.total = 1 + self.ledger.planned + len(pairs) + self._at_the_end()
             yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
             for job in several:
