@@ -5,10 +5,10 @@ from cells import cells
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.crashtest.engines import pipelines
 from labkit.host.syscalls.support import supported
 from labkit.teach import engine_kills
 from labkit.teach import engines as beside
+from labkit.teach.engine_pipelines import pipelines
 from labkit.teach.hands_on import stopped
 from labkit.view.lanes import Lane, Stage, picture, text
 

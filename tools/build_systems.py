@@ -12,9 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 from build_sinks import ROOT, keep_in_step, with_parts
+from pipeline_verdicts import Verdict, not_run, verdicts
 
 from labkit.crashtest.blackbox.disk import ALL_LOST, EXTREMES
-from labkit.crashtest.engines import Pipeline, Verdict, not_run, pipelines, verdicts
+from labkit.teach.engine_pipelines import Pipeline, pipelines
 
 PAGE = ROOT / "docs" / "reference" / "systems.md"
 STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_systems.py"

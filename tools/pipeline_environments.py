@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
-from labkit.crashtest.engines import ENGINES, PROJECT
 from labkit.host import durable
 from labkit.host.addresses import cache_folder
 from labkit.host.environments import SEAL, NotInstalled, run_steps
 from labkit.host.jars import JarSet
 from labkit.host.java import find_java
 from labkit.host.servers.kafka_jars import CONNECTOR
+from labkit.teach.engine_pipelines import ENGINES, PROJECT
 
 ENVIRONMENTS = ENGINES.parent / "environments"
 

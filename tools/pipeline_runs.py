@@ -21,11 +21,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.crashtest.engines import ENGINES, PROJECT, Pipeline
 from labkit.host.java import find_java
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
+from labkit.teach.engine_pipelines import ENGINES, PROJECT, Pipeline
 
 HEALTHY_SECONDS = 600
 """The seconds that a run without a crash may take; the slowest needs 30 on an idle machine of two cores."""

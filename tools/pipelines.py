@@ -26,9 +26,10 @@ from pathlib import Path
 
 from pipeline_records import keep, keep_verdict, verdict
 from pipeline_runs import Prepared, expected_rows, prepared
+from pipeline_verdicts import Verdict, chosen, verdicts
 
 from labkit.core.errors import LabError
-from labkit.crashtest.engines import Pipeline, Verdict, chosen, pipelines, verdicts
+from labkit.teach.engine_pipelines import Pipeline, pipelines
 
 
 def check_healthy(ready: Prepared) -> int:

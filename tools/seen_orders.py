@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from labkit.crashtest.engines import pipelines
 from labkit.sim.orders.outcomes import find
 from labkit.sim.writes import Design
+from labkit.teach.engine_pipelines import pipelines
 
 CELLS = Path(__file__).parent.parent / "data" / "pipelines" / "cells.toml"
 

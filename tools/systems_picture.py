@@ -4,12 +4,13 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline_verdicts import Verdict, verdicts
 from seen_orders import CELLS
 from still import style
 
 from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import engine_rows, meanings
-from labkit.crashtest.engines import Pipeline, Verdict, kept, pipelines, verdicts
+from labkit.teach.engine_pipelines import Pipeline, kept, pipelines
 from labkit.teach.engines import stage
 from labkit.view.lanes import Lane, picture
 

@@ -17,12 +17,12 @@ from labkit.core.errors import JobFailed
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.crashtest.blackbox.effects import Effect, Namer
-from labkit.crashtest.engines import ENGINES, Pipeline
 from labkit.host import addresses
 from labkit.host.processes.own_python import own_python
 from labkit.host.servers.tethered import tethered_kafka
 from labkit.host.syscalls.calls import Answer, Call
 from labkit.host.syscalls.watching import watch
+from labkit.teach.engine_pipelines import ENGINES, Pipeline
 from labkit.teach.hands_on import private
 
 PATIENCE = 150.0

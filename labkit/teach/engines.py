@@ -13,9 +13,9 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.words import nearest
 from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import AtomicWrite, Orders, meaning
-from labkit.crashtest.engines import kept, pipelines
 from labkit.host.syscalls.support import supported
 from labkit.sim.writes import Write
+from labkit.teach.engine_pipelines import kept, pipelines
 from labkit.view.card import BAD, Cell, Html, Shown, Tabled, para
 from labkit.view.lanes import Lane, Stage, picture, text
 

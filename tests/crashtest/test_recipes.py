@@ -16,9 +16,9 @@ from recipes import RECIPES, copied, http_service, recipes, redis_server, report
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.core.judge import Guarantee, Outcome
-from labkit.crashtest.engines import PROJECT
 from labkit.crashtest.report import Report
 from labkit.host.syscalls.support import supported
+from labkit.teach.engine_pipelines import PROJECT
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "recipes.md"
 IN_SHORT = ("sqlite", "postgres", "kafka", "delta")

@@ -10,8 +10,8 @@ from command import labkit
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.standing import read_names, readings, standing, user_row
 from labkit.crashtest.blackbox.writes import attribute_rows, engine_rows, engines
-from labkit.crashtest.engines import RECORDS
 from labkit.sim.writes import Design, parse_order
+from labkit.teach.engine_pipelines import RECORDS
 
 SAMPLES = ("write store/all.txt=visible", "write store/done=marker", "create *=nothing")
 STEPS = ["write store/all.txt #{}", "write store/done #{}"]

@@ -17,12 +17,13 @@ from choosing import variant_but
 from pipeline_environments import ENVIRONMENTS, environment_folder, jar_sets
 from pipeline_records import COUNTED, locked, masked, verdict, versions
 from pipeline_runs import Prepared, expected_rows, prepared, spark_settings
+from pipeline_verdicts import Verdict, chosen, not_run, verdicts
 from pipelines import fits
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
-from labkit.crashtest.engines import ENGINES, Verdict, chosen, not_run, pipelines, verdicts
 from labkit.host.syscalls.support import supported
+from labkit.teach.engine_pipelines import ENGINES, pipelines
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"
 READERS = {path.name for path in ENGINES.glob("read_*.py")}

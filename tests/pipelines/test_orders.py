@@ -29,7 +29,6 @@ from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.seeing import Glance, changes
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.writes import Orders, orders
-from labkit.crashtest.engines import RECORDS, kept, pipelines
 from labkit.host import addresses
 from labkit.host.syscalls.support import supported
 from labkit.runs.expected import expectations
@@ -38,6 +37,7 @@ from labkit.sim.orders.merging import WORLDS
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
 from labkit.sim.writes import Design, Write
+from labkit.teach.engine_pipelines import RECORDS, kept, pipelines
 
 SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")
 STRUCK = cells("fault")

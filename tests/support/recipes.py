@@ -18,10 +18,10 @@ import pytest
 from pipeline_environments import interpreter
 
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
-from labkit.crashtest.engines import PROJECT
 from labkit.crashtest.report import Report
 from labkit.grading.sandbox.inside import linux
 from labkit.host.servers.ports import free_port
+from labkit.teach.engine_pipelines import PROJECT
 
 RECIPES = Path(__file__).parents[2] / "data" / "recipes"
 PATIENCE_SECONDS = 60
