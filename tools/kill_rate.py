@@ -1,8 +1,9 @@
 """Measure how many wrong answers the checks of the exercises detect, for each exercise and in two ways.
 
 *Wrong solutions* are misconceptions of people: `tests/grading/wrong/NN-word/name.py`, with the misconception in the
-first line and in the second a part of the message that only this solution gets. One is detected ("killed") if the
-public variants fail it, and so do the hidden ones of every seed. *Mutants* are the reference solutions with one thing
+first line and in the second a part of the message that only this solution gets; or a table of `changes.toml` in that
+folder, if the solution differs from a right one in a few places. One is detected ("killed") if the public variants fail
+it, and so do the hidden ones of every seed. *Mutants* are the reference solutions with one thing
 changed (`tools/mutants.py`). One is killed if the hidden variants of every seed fail it, or if it replies otherwise
 after a restart. Changes that are no mistake are listed with their reason in `tests/grading/equivalents.toml`; no other
 mutant may survive.
@@ -14,10 +15,12 @@ mutant may survive.
 import argparse
 import contextlib
 import io
+import re
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,9 +51,52 @@ def run(code: str) -> dict[str, Any]:
     return namespace
 
 
-def wrong_files() -> list[Path]:
-    """Return the paths of all wrong solutions."""
-    return sorted(WRONG.glob("*/*.py"))
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong solution of an exercise; only its message contains `says`."""
+
+    exercise: str
+    name: str
+    misconception: str
+    says: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.exercise}/{self.name}"
+
+
+@cache
+def wrong_solutions() -> list[Wrong]:
+    """Return all wrong solutions, ordered by exercise and name."""
+    own = [_in_file(path) for path in WRONG.glob("*/*.py")]
+    changed_ones = [wrong for path in WRONG.glob("*/changes.toml") for wrong in _in_table(path)]
+    return sorted([*own, *changed_ones], key=str)
+
+
+def _in_file(path: Path) -> Wrong:
+    source = path.read_text(encoding="utf-8")
+    match = re.match(r"# misconception: (.+)\n# says: (.+)\n", source)
+    if match is None:
+        raise ValueError(f"{path}: the first two lines must be `# misconception: ...` and `# says: ...`.")
+    return Wrong(path.parent.name, path.stem, match[1], match[2], source)
+
+
+def base(path: Path) -> str:
+    """Return the right solution that the tables of a `changes.toml` change."""
+    return str(tomllib.loads(path.read_text(encoding="utf-8"))["base"])
+
+
+def _in_table(path: Path) -> Iterator[Wrong]:
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    right = tables.pop("base")
+    for name, table in tables.items():
+        source = right
+        places, others = ([each] if isinstance(each, str) else each for each in (table["was"], table["is"]))
+        for was, instead in zip(places, others, strict=True):
+            if right.count(was) != 1:
+                raise ValueError(f"{path}, {name}: `base` must have {was!r} once, and has it {right.count(was)} times.")
+            source = source.replace(was, instead)
+        yield Wrong(path.parent.name, name, table["misconception"], table["says"], source)
 
 
 def code_items() -> list[str]:
@@ -62,19 +108,19 @@ def code_items() -> list[str]:
     ]
 
 
-def public(path: Path) -> Finding:
+def public(exercise: str, source: str) -> Finding:
     """Return the last finding of the visible check. Raises `ValueError` for a solution that counts as not attempted."""
     with contextlib.redirect_stdout(io.StringIO()):
-        findings = judged(find(path.parent.name), run(path.read_text(encoding="utf-8")))
+        findings = judged(find(exercise), run(source))
     if findings is None:
-        raise ValueError(f"{path}: this solution counts as not attempted; define its answer.")
+        raise ValueError(f"{exercise}: this solution counts as not attempted; define its answer.")
     return findings[-1]
 
 
-def hidden(path: Path, seed: int) -> Finding | None:
+def hidden(wrong: Wrong, seed: int) -> Finding | None:
     """Return the first failed finding of the hidden variants of a seed; None if all pass."""
-    exercise, namespace = find(path.parent.name), run(path.read_text(encoding="utf-8"))
-    answer = InNotebook(exercise.answer, namespace)
+    exercise = find(wrong.exercise)
+    answer = InNotebook(exercise.answer, run(wrong.source))
     with contextlib.redirect_stdout(io.StringIO()):
         try:
             findings = (exercise.judge(answer, variant) for variant in variants(exercise.name, seed))
@@ -83,9 +129,9 @@ def hidden(path: Path, seed: int) -> Finding | None:
             return Finding(False, str(error), general="The answer failed.")  # noqa: FBT003  # it begins with that
 
 
-def is_killed(path: Path, seeds: Sequence[int] = SEEDS) -> bool:
+def is_killed(wrong: Wrong, seeds: Sequence[int] = SEEDS) -> bool:
     """Return whether a wrong solution fails the public variants and the hidden ones of every seed."""
-    return not public(path).passed and all(hidden(path, seed) for seed in seeds)
+    return not public(wrong.exercise, wrong.source).passed and all(hidden(wrong, seed) for seed in seeds)
 
 
 @cache
@@ -157,15 +203,15 @@ def surviving(name: str, made: Sequence[Mutant], seeds: Sequence[int]) -> Iterat
 
 def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
     """Print how many wrong solutions fail; return whether all do."""
-    files = [path for path in wrong_files() if path.parent.name in names]
-    survivors = [path for path in files if not is_killed(path, seeds)]
-    alive = Counter(path.parent.name for path in survivors)
-    for name, count in Counter(path.parent.name for path in files).items():
+    tried = [wrong for wrong in wrong_solutions() if wrong.exercise in names]
+    survivors = [wrong for wrong in tried if not is_killed(wrong, seeds)]
+    alive = Counter(wrong.exercise for wrong in survivors)
+    for name, count in Counter(wrong.exercise for wrong in tried).items():
         print(f"{name:12} {count - alive[name]} of {count} wrong solutions")
-    for path in survivors:
-        print(f"SURVIVES {path.relative_to(ROOT)}")
-    killed = len(files) - len(survivors)
-    print(f"kill rate: {killed} of {len(files)} wrong solutions, {_percent(killed, len(files))}, {len(seeds)} seeds")
+    for wrong in survivors:
+        print(f"SURVIVES {wrong}")
+    killed = len(tried) - len(survivors)
+    print(f"kill rate: {killed} of {len(tried)} wrong solutions, {_percent(killed, len(tried))}, {len(seeds)} seeds")
     return not survivors
 
 

@@ -8,67 +8,59 @@ from pathlib import Path
 import kill_rate
 import mutants
 import pytest
+from choosing import slow_but
+from kill_rate import Wrong
 
 from labkit.teach.exercises import searching
 from labkit.teach.exercises.registry import EXERCISES
 
-FILES = kill_rate.wrong_files()
+WRONG = kill_rate.wrong_solutions()
 CODE = kill_rate.code_items()
+CHANGED = [path.parent.name for path in sorted(kill_rate.WRONG.glob("*/changes.toml"))]
 LONG = ("04-align", "05-atomic", "06-jump", "08-early", "08-finish", "11b-runner")
 """Exercises whose checks take longest: the tests of their wrong solutions are slow."""
 public = cache(kill_rate.public)
 
 
-def said_of(path: Path) -> str:
-    """The part of its message that only this wrong solution gets."""
-    first, second, *_ = path.read_text(encoding="utf-8").splitlines()
-    assert re.match(r"# misconception: \w.{10}", first), path
-    assert second.startswith("# says: "), path
-    return second.removeprefix("# says: ")
-
-
-def name_of(path: Path) -> str:
-    return f"{path.parent.name}/{path.stem}"
-
-
-def test_every_code_item_has_at_least_five_wrong_solutions():
-    counts = Counter(path.parent.name for path in FILES)
+def test_every_code_item_has_at_least_five_wrong_solutions_that_say_what_is_wrong():
+    counts = Counter(wrong.exercise for wrong in WRONG)
     assert set(counts) == set(CODE)
     assert min(counts.values()) >= 5
+    assert all(re.match(r"\w.{10}", wrong.misconception) for wrong in WRONG)
 
 
-def slow_with_axes(paths: list[Path]) -> list:
+@pytest.mark.parametrize("name", slow_but(["12b-review", "14-kills"], CHANGED))
+def test_what_tables_of_changes_change_is_right(name: str):
+    assert public(name, kill_rate.base(kill_rate.WRONG / name / "changes.toml")).passed
+
+
+def slow_with_axes(some: list[Wrong]) -> list:
     """A sink of one's own is killed some hundred times, so the tool tries all of these, and the tests one for each."""
-    slow: dict[str, Path] = {path.parent.name: path for path in paths if EXERCISES[path.parent.name].axes}
-    others = [path for path in paths if path.parent.name not in slow]
-    marks = [pytest.mark.slow if path.parent.name in LONG else () for path in others]
+    slow = {wrong.exercise: wrong for wrong in some if EXERCISES[wrong.exercise].axes}
+    others = [wrong for wrong in some if wrong.exercise not in slow]
     return [
-        *(pytest.param(path, marks=mark) for path, mark in zip(others, marks, strict=True)),
-        *(pytest.param(path, marks=pytest.mark.slow) for path in slow.values()),
+        *(pytest.param(wrong, marks=pytest.mark.slow if wrong.exercise in LONG else ()) for wrong in others),
+        *(pytest.param(wrong, marks=pytest.mark.slow) for wrong in slow.values()),
     ]
 
 
-@pytest.mark.parametrize("path", slow_with_axes(FILES), ids=name_of)
-def test_a_wrong_solution_fails_with_its_own_message(path: Path):
-    says, found = said_of(path), public(path)
+@pytest.mark.parametrize("wrong", slow_with_axes(WRONG), ids=str)
+def test_a_wrong_solution_fails_with_its_own_message(wrong: Wrong):
+    found = public(wrong.exercise, wrong.source)
     assert not found.passed
-    assert says in found.message
-    others = [other for other in path.parent.glob("*.py") if other != path]
-    assert not any(says in public(other).message for other in others)
+    assert wrong.says in found.message
+    others = [other for other in WRONG if other.exercise == wrong.exercise and other != wrong]
+    assert not any(wrong.says in public(other.exercise, other.source).message for other in others)
 
 
-def of_hidden() -> list[Path]:
-    """The first of each exercise: continuous integration runs the tool for all of them."""
-    first: dict[str, Path] = {}
-    for path in FILES:
-        first.setdefault(path.parent.name, path)
-    return list(first.values())
+OF_HIDDEN = [next(wrong for wrong in WRONG if wrong.exercise == name) for name in CODE]
+"""The first of each exercise: continuous integration runs the tool for all of them."""
 
 
-@pytest.mark.parametrize("path", slow_with_axes(of_hidden()), ids=name_of)
-def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(path: Path):
+@pytest.mark.parametrize("wrong", slow_with_axes(OF_HIDDEN), ids=str)
+def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(wrong: Wrong):
     for seed in kill_rate.SEEDS[:1]:  # continuous integration runs the tool for more
-        found = kill_rate.hidden(path, seed)
+        found = kill_rate.hidden(wrong, seed)
         assert found is not None, seed
         assert found.general
         # Nothing of a hidden variant: no question with its arguments, no word of its input, no number.
@@ -84,15 +76,15 @@ def test_both_kill_rates_are_printed(capsys: pytest.CaptureFixture[str]):
     words = [word for name in QUICK for word in ("--only", name)]
     assert kill_rate.main([*words, "--seeds", "2"]) == 0
     printed = capsys.readouterr().out
-    files = [path for path in FILES if path.parent.name in QUICK]
-    assert f"kill rate: {len(files)} of {len(files)} wrong solutions, 100 %, 2 seeds" in printed
+    count = sum(wrong.exercise in QUICK for wrong in WRONG)
+    assert f"kill rate: {count} of {count} wrong solutions, 100 %, 2 seeds" in printed
     assert re.search(r"kill rate: (\d+) of \1 mutants, 100 %, 2 seeds", printed)
 
 
 def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Without a look for runs that never end, a receiver that is silent about duplicates would pass."""
-    survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
-    monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
+    survivor = next(wrong for wrong in WRONG if str(wrong) == "02-dedup/duplicates_are_silent")
+    monkeypatch.setattr(kill_rate, "wrong_solutions", lambda: [survivor])
     drawn = kill_rate.variants("02-dedup", 1)
     searched = [each for each in drawn if "ids" not in each.name and each.name != "a table of some years"]
     monkeypatch.setattr(kill_rate, "variants", lambda *_: searched)
@@ -100,7 +92,7 @@ def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPat
     assert kill_rate.wrong_rate(["02-dedup"], [1])
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
     assert not kill_rate.wrong_rate(["02-dedup"], [1])
-    assert "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py" in capsys.readouterr().out
+    assert "SURVIVES 02-dedup/duplicates_are_silent" in capsys.readouterr().out
 
 
 def test_a_check_that_is_weakened_lets_mutants_survive(
@@ -159,12 +151,9 @@ def test_mutants_are_changed_in_one_place_and_all_different():
     assert wanted in {each.line for each in made}
 
 
-def test_a_solution_that_was_not_attempted_is_no_wrong_one(tmp_path: Path):
-    path = tmp_path / "05-recovery" / "stub.py"
-    path.parent.mkdir()
-    path.write_text("def recover(log):\n    raise NotImplementedError\n")
+def test_a_solution_that_was_not_attempted_is_no_wrong_one():
     with pytest.raises(ValueError, match="not attempted"):
-        kill_rate.public(path)
+        kill_rate.public("05-recovery", "def recover(log):\n    raise NotImplementedError\n")
 
 
 def test_mutants_take_different_values_for_equal():
