@@ -8,7 +8,7 @@ import json
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bench import timed_search
 from bench.browser import chromium
@@ -43,10 +43,6 @@ _BEGIN = """async ([folder, source]) => {
 _SEARCH = "(given) => window.python.globals.get('timed_search')(given)"
 
 
-class _Page(Protocol):
-    def evaluate(self, function: str, argument: object, /) -> Any: ...
-
-
 def measure(rounds: int) -> Rows:
     """Return a row for each search: its states, the seconds here, and the ratio to them in each browser.
 
@@ -66,7 +62,7 @@ def measure(rounds: int) -> Rows:
         return [_row(notebook, pages, rounds) for notebook in SEARCHES]
 
 
-def _row(notebook: str, pages: dict[str, _Page], rounds: int) -> dict[str, Any]:
+def _row(notebook: str, pages: dict[str, Any], rounds: int) -> dict[str, Any]:
     given = json.dumps(SEARCHES[notebook])
     native, taken = list[float](), {browser: list[float]() for browser in pages}
     for _ in range(rounds):

@@ -7,10 +7,11 @@ runs every way once, so that a busy machine slows all of them.
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from bench.rows import Rows, median, ratio, spread
 from labkit.core.errors import JobFailed
@@ -76,7 +77,7 @@ def once(folder: Path, way: Way) -> Times:
             parked[0] = time.monotonic()
 
     begun = time.monotonic()
-    with environment(way.fast):
+    with allowed(way.fast):
         outcome = finish(prepare(SCENARIO, folder), tell, setup=way.setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
@@ -84,38 +85,25 @@ def once(folder: Path, way: Way) -> Times:
     return Times(parked[0] - begun, outcome.record.seconds["crash_1_to_committed"], ended - begun)
 
 
-@contextmanager
-def environment(fast: FastStart) -> Iterator[None]:
-    """Allow these ways of starting faster during the block."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(fast)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
+def allowed(fast: FastStart) -> AbstractContextManager[object]:
+    """Return a context manager that allows these ways of starting faster."""
+    return patch.dict(os.environ, {VARIABLE: str(fast)})
 
 
 def table_of(taken: Mapping[str, Sequence[Times]], stock_way: str = STOCK) -> Rows:
     """Return a row for every way; `stock_way` is the one to which ratios refer."""
     stock = taken[stock_way]
-    rows: Rows = []
-    for way, times in taken.items():
-        rows.append(
-            {
-                "crash": way,
-                "start to crash s": median([one.to_crash for one in times]),
-                "SIGKILL to committed s": median([one.to_committed for one in times]),
-                "range of it": spread([one.to_committed for one in times]),
-                "start to verdict s": median([one.to_verdict for one in times]),
-                "start to verdict, of stock": ratio(
-                    [one.to_verdict for one in times], [one.to_verdict for one in stock]
-                ),
-                "SIGKILL to committed, of stock": ratio(
-                    [one.to_committed for one in times], [one.to_committed for one in stock]
-                ),
-            }
-        )
-    return rows
+    return [
+        {
+            "crash": way,
+            "start to crash s": median([one.to_crash for one in times]),
+            "SIGKILL to committed s": median([one.to_committed for one in times]),
+            "range of it": spread([one.to_committed for one in times]),
+            "start to verdict s": median([one.to_verdict for one in times]),
+            "start to verdict, of stock": ratio([one.to_verdict for one in times], [one.to_verdict for one in stock]),
+            "SIGKILL to committed, of stock": ratio(
+                [one.to_committed for one in times], [one.to_committed for one in stock]
+            ),
+        }
+        for way, times in taken.items()
+    ]

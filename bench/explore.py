@@ -22,13 +22,6 @@ from labkit.sim.model import Model
 from labkit.sim.trace import Replay, make
 
 
-class Measure(NamedTuple):
-    """A configuration of a simulator to explore."""
-
-    model: str
-    given: dict[str, object]
-
-
 class Taken(NamedTuple):
     """The seconds of one round: the search, a minimal search, and the busier of two processes that share a search."""
 
@@ -37,30 +30,33 @@ class Taken(NamedTuple):
     on_two: float
 
 
-EXPLORED = {
-    "textbook 2PC, 6 participants": Measure("two_phase_commit", {"textbook": True, "participants": 6}),
-    "2PC with failures, 3 participants": Measure("two_phase_commit", {"participants": 3, "losses": 0}),
-    "pipeline, two_phase, 3 batches": Measure("pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}),
-    "pipeline, wal, 2 batches": Measure(
-        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1}
+EXPLORED: dict[str, tuple[str, dict[str, object]]] = {
+    "textbook 2PC, 6 participants": ("two_phase_commit", {"textbook": True, "participants": 6}),
+    "2PC with failures, 3 participants": ("two_phase_commit", {"participants": 3, "losses": 0}),
+    "pipeline, two_phase, 3 batches": ("pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}),
+    "pipeline, wal, 2 batches": (
+        "pipeline",
+        {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1},
     ),
-    "barriers, 2 sources, 2 counts": Measure("barriers", {}),
+    "barriers, 2 sources, 2 counts": ("barriers", {}),
     # The same five with more to search: several cores are for these.
-    "textbook 2PC, 7 participants": Measure("two_phase_commit", {"textbook": True, "participants": 7}),
-    "2PC with failures, 2 crashes": Measure("two_phase_commit", {"participants": 3, "losses": 0, "crashes": 2}),
-    "pipeline, two_phase, 4 crashes": Measure("pipeline", {"crashes": 4, "records_per_batch": 1, "lost_notices": 2}),
-    "pipeline, wal, 1 rollback": Measure(
-        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1, "rollbacks": 1}
+    "textbook 2PC, 7 participants": ("two_phase_commit", {"textbook": True, "participants": 7}),
+    "2PC with failures, 2 crashes": ("two_phase_commit", {"participants": 3, "losses": 0, "crashes": 2}),
+    "pipeline, two_phase, 4 crashes": ("pipeline", {"crashes": 4, "records_per_batch": 1, "lost_notices": 2}),
+    "pipeline, wal, 1 rollback": (
+        "pipeline",
+        {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1, "rollbacks": 1},
     ),
-    "barriers, 2 crashes": Measure("barriers", {"crashes": 2}),
+    "barriers, 2 crashes": ("barriers", {"crashes": 2}),
 }
+"""The configurations to explore, by title: a simulator and its parameters."""
 STEPS = 200
 """The length of the trace in which a step forward and back is timed."""
 
 
 def measure(rounds: int) -> Rows:
     """Return rows: states per second, compared with a bare search and one on two cores; memory; time of a step."""
-    models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
+    models = {name: make(model, parameters) for name, (model, parameters) in EXPLORED.items()}
     taken: dict[str, list[Taken]] = {name: [] for name in models}
     for _ in range(rounds):
         for name, model in models.items():
@@ -127,7 +123,7 @@ def _bytes_for_a_state(model: Model[Any]) -> int:
 
 
 def _stepped(rounds: int) -> dict[str, Any]:
-    walked = long_walk()
+    walked = long_walk(STEPS)
     last = walked.actions[-1]
     times = []
     for _ in range(100 * rounds):
@@ -135,17 +131,14 @@ def _stepped(rounds: int) -> dict[str, Any]:
         walked.back()
         walked.forward(last)
         times.append(time.process_time() - begun)
-    return {"explored": f"a step back and forward in a trace of {STEPS} steps", "microseconds": _micro(times)}
+    microseconds = round(statistics.median(times) * 1e6, 1)
+    return {"explored": f"a step back and forward in a trace of {STEPS} steps", "microseconds": microseconds}
 
 
-def _micro(times: Sequence[float]) -> float:
-    return round(statistics.median(times) * 1e6, 1)
-
-
-def long_walk() -> Replay:
-    """Return a schedule of `STEPS` steps, in which one participant never votes, and those in doubt ask repeatedly."""
+def long_walk(steps: int) -> Replay:
+    """Return a run of two-phase commit in which one participant never votes, and those in doubt ask repeatedly."""
     choose, walked = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
-    while len(walked.actions) < STEPS:
+    while len(walked.actions) < steps:
         enabled = walked.model.actions(walked.state)
         going_on = [action for action in enabled if action.name in ("start", "read", "hear", "inquire")]
         walked.forward(choose.choice([action for action in going_on if action.which != 7]))

@@ -21,16 +21,15 @@ _BATCH = 300
 def measure(rounds: int) -> Rows:
     """Return rows: seconds for one submission each way, and submissions per minute. Raises `MissingExtra`."""
     need_grader("make bench ONLY=grade")
-    from bench import plain_grading
-    from bench.sample_submissions import specimen
+    from bench.sample_submissions import execute_plainly, specimen
 
     apart: list[float] = []
     bare: list[float] = []
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, specimen(Path(folder)) as one:
         one.execute()
-        plain_grading.execute(one.notebook)
+        execute_plainly(one.notebook)
         for _ in range(rounds):
-            bare.append(plain_grading.execute(one.notebook))
+            bare.append(execute_plainly(one.notebook))
             apart.append(one.execute())
     of_plain = ratio(apart, bare)
     return [

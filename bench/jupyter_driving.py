@@ -15,8 +15,8 @@ MILLISECONDS = 1000
 PATIENCE = 60
 """The seconds for JupyterLab to be ready and its kernel to be idle."""
 
-_READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
-_IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
+IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 _ASK = """() => {
   window.labkitAnswered = null;
   const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
@@ -45,8 +45,8 @@ def open_notebook(page: Any, server: Server, name: str) -> None:
     connected is lost.
     """
     page.goto(server.page(name))
-    page.wait_for_function(_READY, timeout=PATIENCE * MILLISECONDS)
-    page.wait_for_function(_IDLE, timeout=PATIENCE * MILLISECONDS)
+    page.wait_for_function(READY, timeout=PATIENCE * MILLISECONDS)
+    page.wait_for_function(IDLE, timeout=PATIENCE * MILLISECONDS)
     page.evaluate(_ASK)
     page.wait_for_function("() => window.labkitAnswered", timeout=PATIENCE * MILLISECONDS)
 

@@ -13,7 +13,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
-from os import chdir
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,16 +47,12 @@ def measure(name: str, *arguments: str, python: str = sys.executable) -> Measure
     marks = [mark for program in PROGRAMS.glob("*.py") for mark in truth(program)]
     own = [mark for mark in marks if mark[0] == f"{name}.py"]
     assert own, name
-    home = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         words = [python, "-B", str(PROGRAMS / f"{name}.py"), *arguments]
         output = Path(folder).with_suffix(".log")
         output.touch()
-        chdir(folder)
-        try:
+        with chdir(folder):
             record = xray(shlex.join(words), [Path(folder)], output, lanes=Lanes())
-        finally:
-            chdir(home)
         said = output.read_text(encoding="utf-8", errors="replace")
         output.unlink()
     assert record.watched.status == 0, said

@@ -6,7 +6,7 @@ Also measures how long notebook 00 takes to its first picture if it does not wai
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nbformat
 
@@ -21,20 +21,16 @@ CHOICES = 60
 AT_MOST_MS, FIRST_PICTURE_S = 60.0, 3.0
 
 
-class Steered(NamedTuple):
-    """A session to measure: the call that shows it, and a regular expression of the actions to choose."""
-
-    call: str
-    choose: str
-
-
 SESSIONS = {
-    "two-phase commit, 2 participants": Steered('lab.explorer("two_phase_commit")', r"^(start|read|hear|inquire)"),
-    "two-phase commit, 8 participants": Steered(
-        'lab.explorer("two_phase_commit", participants=8)', r"^(start|read|hear|inquire)(?!.*\(7\):)"
+    "two-phase commit, 2 participants": ('lab.explorer("two_phase_commit")', r"^(start|read|hear|inquire)"),
+    "two-phase commit, 8 participants": (
+        'lab.explorer("two_phase_commit", participants=8)',
+        r"^(start|read|hear|inquire)(?!.*\(7\):)",
     ),
-    "barriers": Steered('lab.explorer("barriers")', r"^(?!crash)"),
+    "barriers": ('lab.explorer("barriers")', r"^(?!crash)"),
 }
+
+"""For each session to measure, the call that shows it, and a regular expression of the actions to choose."""
 
 CHOOSE = """async ([pattern, choices]) => {
   const root = document.querySelector("[aria-roledescription=stepper]"), wanted = new RegExp(pattern), taken = [];
@@ -68,8 +64,8 @@ def measure(rounds: int) -> Rows:
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
         folder = Path(place) / "notebooks"
         folder.mkdir()
-        for number, steered in enumerate(SESSIONS.values()):
-            write_notebook(folder / f"{number}.ipynb", ["from labkit import lab", steered.call])
+        for number, (call, _) in enumerate(SESSIONS.values()):
+            write_notebook(folder / f"{number}.ipynb", ["from labkit import lab", call])
         start = _without_spark(folder)
         with serving(folder, Path(place) / "home") as server, chromium() as browser:
             rows: Rows = [_chosen(browser, server, number, name, rounds) for number, name in enumerate(SESSIONS)]
@@ -98,7 +94,7 @@ def _chosen(browser: Any, server: Server, number: int, name: str, rounds: int) -
         open_notebook(page, server, f"{number}.ipynb")
         run_all(page)
         page.wait_for_selector("button.lk-chip")
-        taken += page.evaluate(CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES])
+        taken += page.evaluate(CHOOSE, [SESSIONS[name][1], CHOICES])
         page.close()
     middle, slowest = median(taken, 1), percentile(taken, 95, 1)
     return {

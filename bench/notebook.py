@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.crash import Times, Way, environment, once, table_of
+from bench.crash import Times, Way, allowed, once, table_of
 from bench.rows import Rows
 from labkit.core.errors import JobFailed
 from labkit.host.fast_start import FastStart
@@ -31,7 +31,7 @@ def measure(rounds: int) -> Rows:
     warm = "warm drivers, a later run"
     taken: dict[str, list[Times]] = {name: [] for name in (at_once, later, warm, "cold", "stock")}
     # A warm driver is taken only in the environment in which it has started.
-    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base, environment(FastStart()):
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base, allowed(FastStart()):
         for number in range(rounds):
             folder = Path(base) / str(number)
             for name, seconds in ((at_once, 0.0), (later, READING)):

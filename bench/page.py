@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bench.browser import chromium
@@ -47,18 +47,9 @@ _GO_ON = """async (trace) => {
 }"""
 
 
-class _Tab(Protocol):
-    """The methods that measuring needs of a browser tab with an empty cache."""
-
-    @property
-    def asked(self) -> list[str]: ...
-    def open(self, address: str) -> None: ...
-    def wait_for(self, condition: str) -> None: ...
-    def evaluate(self, function: str, argument: object, /) -> Any: ...
-    def close(self) -> None: ...
-
-
 class _ChromiumTab:
+    """A tab of Chromium with an empty cache, and with the methods of `bench.firefox.Tab` that a measurement needs."""
+
     def __init__(self, browser: Any) -> None:
         self._context = browser.new_context(viewport={"width": 1280, "height": 1200})
         self._page, self.asked = self._context.new_page(), list[str]()
@@ -99,7 +90,7 @@ class _Pages(NamedTuple):
     folder: Path
     rounds: int
 
-    def measured(self, browser: str, tab: Callable[[], _Tab], name: str) -> dict[str, Any]:
+    def measured(self, browser: str, tab: Callable[[], Any], name: str) -> dict[str, Any]:
         first, after, steps, sizes, foreign = [], [], [], [], 0
         for _ in range(self.rounds):
             page = tab()

@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 from bench.browser import chromium
+from bench.explore import long_walk
 from bench.rows import Rows, median, percentile
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Replay, Trace, make
@@ -62,7 +63,7 @@ def traces() -> dict[str, Trace]:
     return {
         "pipeline.jump_back": find("pipeline.jump_back").trace,
         "largest barriers": _barriers(),
-        "2PC": _long_walk(),
+        "2PC": long_walk(300).trace,
     }
 
 
@@ -78,17 +79,6 @@ def _barriers() -> Trace:
 
 
 _WORK = ("read", "process", "take_barrier", "take_end", "trigger", "inject")
-
-
-def _long_walk() -> Trace:
-    """Return a run of 300 steps, in which one participant never votes, and those in doubt ask again and again."""
-    chance, going = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
-    while len(going.actions) < 300:
-        enabled = [
-            each for each in going.model.actions(going.state) if each.name in ("start", "read", "hear", "inquire")
-        ]
-        going.forward(chance.choice([each for each in enabled if each.which != 7]))
-    return going.trace
 
 
 def _measured(browser: Any, name: str, player: Player, rounds: int) -> dict[str, Any]:

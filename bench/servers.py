@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from labkit.host import addresses
 from labkit.host.servers.kafka import KafkaService
@@ -20,7 +21,7 @@ def postgres() -> Iterator[int | None]:
     if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return
-    with tethered_postgres() as server, _named(addresses.POSTGRES, server.address):
+    with tethered_postgres() as server, patch.dict(os.environ, {addresses.POSTGRES: server.address}):
         yield server.pid
 
 
@@ -34,16 +35,7 @@ def kafka() -> Iterator[str]:
         broker = KafkaService(Path(folder), tethered=True)
         try:
             address = broker.up().address
-            with _named(addresses.KAFKA, address):
+            with patch.dict(os.environ, {addresses.KAFKA: address}):
                 yield address
         finally:
             broker.down()
-
-
-@contextmanager
-def _named(variable: str, address: str) -> Iterator[None]:
-    os.environ[variable] = address
-    try:
-        yield
-    finally:
-        del os.environ[variable]

@@ -5,13 +5,11 @@ unique states per step, so compare the costs of a step. Processor time is that o
 also count other jobs.
 """
 
-import os
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import chdir, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import psutil
@@ -124,13 +122,10 @@ def watched() -> Iterator[Watch]:
             watch.look()
 
     thread = threading.Thread(target=look)
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, chdir(folder):
         thread.start()
         try:
             yield watch
         finally:
             over.set()
             thread.join()
-            os.chdir(before)

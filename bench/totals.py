@@ -8,11 +8,11 @@ import os
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
@@ -40,9 +40,6 @@ STORES = ("sqlite", "files", "postgres")
 SERVERS = ("postgres",)
 
 
-ItemT = TypeVar("ItemT")
-
-
 class Taken(NamedTuple):
     """One run: seconds from its first plan to its last commit, and for every batch the seconds of each phase."""
 
@@ -59,7 +56,8 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
         expected = write_words(base / "words.txt", words)
         scenarios = {name(scenario): scenario for scenario in every(base / "words.txt", words, stores)}
         warm = prepare(next(iter(scenarios.values())), base / "warm")
-        plans = [(*plan_, round_) for round_ in range(rounds) for plan_ in _in_turn(scenarios.items(), round_)]
+        in_turn = [list(scenarios.items()), list(scenarios.items())[::-1]]
+        plans = [(*plan_, round_) for round_ in range(rounds) for plan_ in in_turn[round_ % 2]]
         runs = [prepare(scenario, base / f"{round_}-{scenario.name}") for _, scenario, round_ in plans]
         for run in runs:
             stopwatch.ask(Checkpoint(run.folder.checkpoint).log)
@@ -77,11 +75,6 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
             shown = {"words/s": round(words / median(times, 6)), "time vs append": ratio(times, yardstick)}
             rows.append({"totals": "PyFlink, written nowhere", **shown})
     return rows
-
-
-def _in_turn(these: Iterable[ItemT], round_: int) -> Sequence[ItemT]:
-    """Return the items in their order in even rounds, and reversed in odd ones."""
-    return list(these) if round_ % 2 == 0 else list(these)[::-1]
 
 
 def write_words(path: Path, words: int) -> Counter[str]:

@@ -165,7 +165,7 @@ def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_search_is_measured_with_its_ratio_and_its_memory(monkeypatch: pytest.MonkeyPatch):
-    small = {name: explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")}
+    small = {name: (name, {}) for name in ("two_phase_commit", "pipeline")}
     monkeypatch.setattr(explore, "EXPLORED", small)
     *explored, step = explore.measure(3)
     assert [row["explored"] for row in explored] == list(small)
