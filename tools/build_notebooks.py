@@ -192,7 +192,9 @@ def folded(text: str, answered: Sequence[str]) -> str:
     lines = text.split("\n")
     fences = accumulate(line.startswith("```") for line in lines)
     headings = (
-        place for place, (line, fence) in enumerate(zip(lines, fences, strict=True)) if _is_heading(line, fence)
+        place
+        for place, (line, fence) in enumerate(zip(lines, fences, strict=True))
+        if line.startswith("#") and fence % 2 == 0  # no comment in a block of code
     )
     end = next(headings, len(lines))
     part, rest = ("\n".join(each).strip("\n") for each in (lines[:end], lines[end:]))
@@ -201,11 +203,6 @@ def folded(text: str, answered: Sequence[str]) -> str:
     names = " ".join(f"lk-after-{name}" for name in answered)
     fold = f'<details class="{names}"><summary>{BEHIND}</summary>\n\n{part}\n\n</details>'
     return f"{fold}\n\n{rest}" if rest else fold
-
-
-def _is_heading(line: str, fences: int) -> bool:
-    """Return whether a line is a heading; `fences` is the number of code fences (three backticks) up to this line."""
-    return line.startswith("#") and fences % 2 == 0
 
 
 def task(stub: NotebookNode, source: Path) -> NotebookNode:

@@ -4,6 +4,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "samples.md"
 STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_sinks.py"
 SINKS = ROOT / "data" / "sinks"
-BEGIN = "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
-END = "<!-- end of sinks -->"
 PIPELINES = ROOT / "data" / "pipelines"
-BEGIN_PIPELINES = "<!-- pipelines: written by tools/build_sinks.py from data/pipelines/expected.toml -->\n"
-END_PIPELINES = "<!-- end of pipelines -->"
+WHO = "written by tools/build_sinks.py from data"
+END = "<!-- end -->"
 
 
 def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
@@ -24,23 +23,12 @@ def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
     return result
 
 
-def table() -> str:
-    """Return a Markdown table with a row for each sample sink."""
-    rows = ["| sink | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
-    for name, each in expected().items():
-        link = f"[{name}](../../data/sinks/{name}.py)"
-        rows.append(
-            f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
-        )
-    return "\n".join(rows) + "\n"
-
-
-def pipelines() -> str:
-    """Return a Markdown table with a row for each sample pipeline."""
-    files = {path.stem: path.name for path in PIPELINES.iterdir() if path.is_file()}
-    rows = ["| pipeline | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
-    for name, each in expected(PIPELINES).items():
-        link = f"[{name}](../../data/pipelines/{files[name]})"
+def table(folder: Path) -> str:
+    """Return a Markdown table with a row for each sample in a folder of `data`: `sinks` or `pipelines`."""
+    files = {path.stem: path.name for path in folder.iterdir() if path.suffix != ".toml"}
+    rows = [f"| {folder.name[:-1]} | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
+    for name, each in expected(folder).items():
+        link = f"[{name}](../../data/{folder.name}/{files[name]})"
         rows.append(
             f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
         )
@@ -63,8 +51,7 @@ def with_parts(text: str, parts: Mapping[str, Callable[[], str]], who: str, end:
 
 def page(text: str) -> str:
     """Return the text of the page with new tables."""
-    text = between(text, BEGIN, table(), END)
-    return between(text, BEGIN_PIPELINES, pipelines(), END_PIPELINES)
+    return with_parts(text, {"sinks": partial(table, SINKS), "pipelines": partial(table, PIPELINES)}, WHO, END)
 
 
 def keep_in_step(path: Path, made: Callable[[str], str], stale: str, about: str | None) -> int:

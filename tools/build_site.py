@@ -12,10 +12,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from pathlib import Path
+from unittest.mock import patch
 
 import build_notebooks
 import lite_site
@@ -37,7 +36,6 @@ from labkit.view.question import page_of
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = Path(__file__).parent / "site"
-WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 600
 STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
 FRONT = (
@@ -64,21 +62,8 @@ def without_widgets(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type != "code":
             continue
         for output in cell.outputs:
-            output.get("data", {}).pop(WIDGET, None)
+            output.get("data", {}).pop(recordings.WIDGET, None)
     return notebook
-
-
-@contextmanager
-def unattended() -> Iterator[None]:
-    """Within a `with` block, keep the predictions stored on this machine out of the notebooks' outputs."""
-    before = os.environ.get(UNATTENDED)
-    os.environ[UNATTENDED] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(UNATTENDED)
-        if before is not None:
-            os.environ[UNATTENDED] = before
 
 
 def asking(notebook: NotebookNode) -> NotebookNode:
@@ -193,7 +178,7 @@ def simulators(out: Path, archive: Path | None) -> str:
     return live
 
 
-@unattended()
+@patch.dict(os.environ, {UNATTENDED: "1"})  # the predictions stored on this machine stay out of the outputs
 def main(arguments: list[str] | None = None) -> int:
     """Build the site; return 1 if a notebook could not be run, 69 if the players are not live, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

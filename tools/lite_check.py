@@ -20,7 +20,7 @@ from outputs import said
 from playwright.sync_api import Page, sync_playwright
 
 from bench.firefox import Tab
-from bench.jupyter_driving import cells, raised, run_all
+from bench.jupyter_driving import IDLE, READY, cells, raised, run_all
 from bench.static_site import served
 from labkit.host.doctor import find_chromium
 
@@ -28,8 +28,6 @@ ROOT = Path(__file__).parent.parent
 PATIENCE = 300
 """The most seconds that a notebook may take."""
 OURS = re.compile(r"http://127\.0\.0\.1[:/]|data:|blob:")
-READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
-IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
   .map((cell) => cell.cell_type === 'code' ? cell.getOutputs() : [])"""
 PLAYED = re.compile(r"^Recorded, not run here: .*\n")

@@ -92,7 +92,9 @@ def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
         lite = Path(aside)
         notebooks = of_course(root / "notebooks")
         played = json.dumps(recordings.recordings(root, notebooks), ensure_ascii=False)
-        kernel = _write_kernel(lite, f"{live.rpartition('/')[0]}/python.js", _packages(out), parts, played)
+        # Pyodide's list of packages, in its own format and without entries.
+        listed = json.loads((out / "live" / live_pages.PYODIDE / "pyodide-lock.json").read_text())
+        kernel = _write_kernel(lite, f"{live.rpartition('/')[0]}/python.js", listed, parts, played)
         _write_settings(lite, kernel)
         contents = lite / "files"
         contents.mkdir()
@@ -124,12 +126,6 @@ def _icon(place: str) -> str:
 def address(name: str) -> str:
     """Return the address at which a notebook runs in the browser, relative to the site's folder."""
     return f"{FOLDER}/lab/index.html?path={name}.ipynb"
-
-
-def _packages(out: Path) -> dict[str, object]:
-    """Return Pyodide's list of packages, in its own format and without entries."""
-    listed: dict[str, object] = json.loads((out / "live" / live_pages.PYODIDE / "pyodide-lock.json").read_text())
-    return listed
 
 
 def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fetched, played: str) -> Path:

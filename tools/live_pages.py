@@ -95,13 +95,11 @@ def write_assets(out: Path, archive: Path) -> str:
 
     labkit's own files are in a folder named by its content, so a browser never mixes two builds from its cache.
     """
+    templates = TEMPLATES / "live"
     own = {
-        "live.js": (TEMPLATES / "live" / "live.js").read_bytes(),
-        "worker.js": (TEMPLATES / "live" / "worker.js").read_bytes(),
-        "python.js": (TEMPLATES / "live" / "python.js")
-        .read_text(encoding="utf-8")
-        .replace("PYODIDE/", f"{PYODIDE}/")
-        .encode(),
+        "live.js": (templates / "live.js").read_bytes(),
+        "worker.js": (templates / "worker.js").read_bytes(),
+        "python.js": (templates / "python.js").read_bytes().replace(b"PYODIDE/", f"{PYODIDE}/".encode()),
         "stepper.js": asset("stepper.js").encode(),
         "labkit.zip": packed(),
         "models.json": json.dumps({name: choices(name) for name in MODELS}, ensure_ascii=False).encode(),

@@ -10,10 +10,11 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from pipeline_environments import interpreter, jars
 from pipeline_records import Report
@@ -52,7 +53,10 @@ class Prepared:
         """Run `labkit crashtest` for this pipeline; return the exit code."""
         expected = ["--expected", str(ENGINES / "expected.jsonl")]
         feed = ["--feed", self.setup] if self.setup else []
-        words = ["crashtest", "--command", self.command, *self._reading(), *expected, *feed]
+        reading = ["--reader", f"{ENGINES / self.pipeline.reader}:read"]
+        if self.read_command:
+            reading = ["--read-command", self.read_command, "--reset", "rm -rf output checkpoint"]
+        words = ["crashtest", "--command", self.command, *reading, *expected, *feed]
         patient = ["--limit", str(LIMIT_SECONDS), *self.pipeline.options]
         return execute([*words, *patient, *map(self.named, options)])
 
@@ -77,12 +81,6 @@ class Prepared:
         text = (out / "report.json").read_text(encoding="utf-8")
         report: Report = json.loads(text)
         return report
-
-    def _reading(self) -> list[str]:
-        if self.read_command:
-            empty = "rm -rf output checkpoint"
-            return ["--read-command", self.read_command, "--reset", empty]
-        return ["--reader", f"{ENGINES / self.pipeline.reader}:read"]
 
     def healthy(self) -> list[dict[str, object]]:
         """Reset the pipeline's store, run the pipeline once, and return the rows that it wrote. Raises `JobFailed`."""
@@ -158,21 +156,9 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
         }
         for server in pipeline.needs:
             variables |= SERVERS[server](stack, place)
-        stack.enter_context(_environment(variables))
+        stack.enter_context(patch.dict(os.environ, variables))
         stack.enter_context(chdir(work))
         yield Prepared(pipeline, command, read_command, scratch, setup)
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables within a `with` block; processes started there inherit them."""
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _commands(pipeline: Pipeline) -> tuple[str, str, str]:

@@ -249,7 +249,7 @@ def _look(learners: Sequence[Learner], complaints: list[str]) -> None:
             user = process.uids().real
             if FIRST_USER <= user < FIRST_USER + len(learners):
                 tasks[user] += process.num_threads()
-                memory[user] += _memory(process.pid)
+                memory[user] += process.memory_full_info().pss
     for learner in learners:
         learner.memory = max(learner.memory, memory[learner.user])
         learner.tasks = max(learner.tasks, tasks[learner.user])
@@ -264,14 +264,6 @@ def _look(learners: Sequence[Learner], complaints: list[str]) -> None:
 
 together: list[tuple[int, int]] = []
 """Memory in bytes and number of tasks of all learners together, at each observation."""
-
-
-def _memory(pid: int) -> int:
-    """Return a process's proportional set size in bytes."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return 1024 * int(line.split()[1])
-    return 0
 
 
 def _listening() -> Iterator[tuple[int, str, int]]:
@@ -303,7 +295,8 @@ def left_behind(learners: Sequence[Learner]) -> Iterator[str]:
             yield f"{users[process.uids().real].name} left the process {process.pid}: {process.cmdline()[:4]}"
     kept = [(user, f"the port {port}") for user, _, port in _listening()]
     kept += [(user, f"the file {path}") for user, path in _files()]
-    kept += [(user, "shared memory") for user in _shared_memory()]
+    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    kept += [(int(segment.split()[7]), "shared memory") for segment in segments]
     for user, what in kept:
         if user in users:
             yield f"{users[user].name} left {what}"
@@ -320,12 +313,6 @@ def _files() -> Iterator[tuple[int, Path]]:
         with suppress(OSError):
             if not path.name.startswith("tmp"):
                 yield path.lstat().st_uid, path
-
-
-def _shared_memory() -> Iterator[int]:
-    """Yield the owner of every segment of System V shared memory."""
-    for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
-        yield int(line.split()[7])
 
 
 def _processes(users: dict[int, Learner]) -> Iterator[psutil.Process]:
