@@ -42,8 +42,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
             f"the reader returned {some(read, 1)}, which labkit cannot match with the input. Return mappings with a "
             "field id, tuples (id, key, amount), or sums as tuples (key, sum of amounts)."
         )
-    values = tuple(row for batch in rows.batches for row in batch.rows)
-    return BatchExpectation(values, shape_of(seen, rows), rows)
+    return BatchExpectation(rows.all, shape_of(seen, rows), rows)
 
 
 def _seen(value: Any) -> Seen:
@@ -66,7 +65,8 @@ def plain(row: Any) -> Seen:
     if isinstance(row, list) and len(row) in (1, 2, 3):
         if isinstance(row[0], str):
             return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
-        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
+        number, key, amount = [*row, None, None][:3]
+        return Seen(_whole(number), _text(key), _whole(amount))
     raise TypeError(f"a row must be a mapping, a list or an id, not of type {type(row).__name__}")
 
 

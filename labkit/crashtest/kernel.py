@@ -127,7 +127,7 @@ class SinkPipeline(PipelineSettings):
         return self.sink.command(only) if self.sink else ""
 
     def due(self) -> list[Any]:
-        return [row for batch in self.rows.batches for row in batch.rows]
+        return list(self.rows.all)
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> BatchExpectation:
         return expect_batches(self.rows, read)

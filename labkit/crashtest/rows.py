@@ -50,14 +50,6 @@ class Seen(NamedTuple):
     amount: int | None
 
 
-class Token(NamedTuple):
-    """One row of the reader's output; `offset` is the id of the input row that it matches, or -1 if it matches none."""
-
-    offset: int
-    key: str
-    amount: int
-
-
 class Batch(NamedTuple):
     """The input rows of one micro-batch, which Spark has to process together."""
 
@@ -72,13 +64,21 @@ class Rows:
         self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
         self.generated = generated
 
+    @property
+    def all(self) -> tuple[dict[str, Any], ...]:
+        """The rows of all batches, in order."""
+        return tuple(row for batch in self.batches for row in batch.rows)
+
     def expected(self) -> list[Record]:
         """Return the input rows as a list of records, in order; at the end, the store should contain all of them."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
-            for batch in self.batches
-            for row in batch.rows
+            for row in self.all
         ]
+
+    def divided(self, batches: Sequence[Sequence[dict[str, Any]]]) -> "Rows":
+        """Return other batches of the same kind of rows: generated, or the user's own."""
+        return Rows(batches, generated=self.generated)
 
     def planned_batches(self) -> list[PlannedBatch]:
         """Return a list with the range of row ids of each batch; [] unless the ids increase from batch to batch."""
@@ -89,11 +89,8 @@ class Rows:
 
     def moved(self) -> "Rows":
         """Return copies of these rows with new ids, all higher than the present ones, as input of a second query."""
-        beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
-        return Rows(
-            [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
-            generated=self.generated,
-        )
+        beyond = 1 + max(row["id"] for row in self.all)
+        return self.divided([[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches])
 
     def write(self, folder: Path) -> None:
         """Write each batch into a folder as several JSON Lines files, one file for each Spark partition.
@@ -122,15 +119,11 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
     other keys than the earlier query's rows. The ids begin at `base + first * per_batch`.
     """
     letter = "m" if first else "k"
-    return Rows(
-        [
-            [
-                {"id": base + number * per_batch + place, "key": f"{letter}{place}", "amount": BASE**number}
-                for place in range(per_batch)
-            ]
-            for number in range(first, first + batches)
-        ]
-    )
+
+    def row(batch: int, place: int) -> dict[str, Any]:
+        return {"id": base + batch * per_batch + place, "key": f"{letter}{place}", "amount": BASE**batch}
+
+    return Rows([[row(batch, place) for place in range(per_batch)] for batch in range(first, first + batches)])
 
 
 def read_rows(path: Path, batches: int) -> Rows:
@@ -170,7 +163,11 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
-        _check_sums(seen, rows)
+        if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
+            raise InvalidInput(
+                "the reader returns the number of rows of each key; return (key, sum of amounts) instead, because a "
+                "number of rows does not show which rows are there."
+            )
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
     expected = rows.expected()
@@ -178,18 +175,6 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     replaced = len(last) < len(expected)  # else every row is the last one of its key
     once = None not in keys and max(keys.values()) == 1 and replaced
     return Shape.LAST if once and all(last.get(row.key or "") == row.id for row in seen) else Shape.ROWS
-
-
-def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    counts = Counter(record.key for record in rows.expected())
-    read: Counter[str] = Counter()
-    for row in seen:
-        read[str(row.key)] += row.amount or 0
-    if len(rows.batches) > 1 and read == counts:
-        raise InvalidInput(
-            "the reader returns the number of rows of each key; return (key, sum of amounts) instead, because a "
-            "number of rows does not show which rows are there."
-        )
 
 
 def named(record: Record, shape: Shape) -> Record:
@@ -201,41 +186,44 @@ def named(record: Record, shape: Shape) -> Record:
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
-def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """Return a Counter of how often each input row occurs in one reading of the store.
+def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Record]:
+    """Return a Counter of how often each row occurs in one reading of the store.
 
     `seen` are the rows of the reading, `shape` is the form in which the reader returns rows, and `expected` is the
-    input.
+    input. The offset of a row is the id of the input row that it matches, or -1 if it matches none.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
-    shown: Counter[Token] = Counter()
+    shown: Counter[Record] = Counter()
     for row in seen:
-        record = by_id.get(-1 if row.id is None else row.id)
-        fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
-        key = fallback.key if row.key is None else row.key
-        amount = fallback.value if row.amount is None or fallback.value == 0 else row.amount
-        shown[Token(fallback.offset, key, amount)] += 1
+        offset = -1 if row.id is None else row.id
+        due = by_id.get(offset) or Record(offset, str(row.key), 0)
+        amount = due.value if row.amount is None or due.value == 0 else row.amount
+        shown[Record(due.offset, due.key if row.key is None else row.key, amount)] += 1
     return shown
 
 
-def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
+def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Record]:
     """Return a Counter of how often each input row was added to the sums that the user's reader returned.
 
     The generated amounts of one key are different powers of `BASE`. So if a key's sum is written in base `BASE`, each
     of the sum's digits says how often one row was added.
     """
-    sums: Counter[str] = Counter()
-    for row in seen:
-        sums[str(row.key)] += row.amount or 0
-    shown: Counter[Token] = Counter()
+    sums, shown = _sums(seen), Counter[Record]()
     for record in expected:
         times = sums[record.key] // record.value % BASE if sums[record.key] > 0 else 0
         if times:
-            shown[Token(record.offset, record.key, record.value)] = times
+            shown[record] = times
             sums[record.key] -= times * record.value
     for key, rest in sums.items():
         if rest:
-            shown[Token(-1, key, rest)] += 1
+            shown[Record(-1, key, rest)] += 1
     return shown
+
+
+def _sums(seen: Iterable[Seen]) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for row in seen:
+        sums[str(row.key)] += row.amount or 0
+    return sums

@@ -95,7 +95,7 @@ class SinkVariants(Further):
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
-            rows = Rows([batch.rows for batch in batches], generated=both.generated)
+            rows = both.divided([batch.rows for batch in batches])
             # Inside the usual checkpoint, because that folder is watched, and emptied before each run.
             queries.append(self._query(f"query-{number}", rows, self.job.checkpoint / f"query-{number}"))
         with _expecting(harness, run, both):
@@ -103,10 +103,8 @@ class SinkVariants(Further):
                 with self._running(harness, several):
                     start = harness.start(run)
                 if harness.failed(start):
-                    run.stuck = harness.ending_of(start)
                     break
-            harness.settle()
-            harness.look(run, "end")
+            _end(harness, run)
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
         """Crash after the sink wrote a batch and before Spark's commit, and let Spark repeat the batch with other rows.
@@ -128,7 +126,7 @@ class SinkVariants(Further):
         parts = [batch.rows for batch in self.rows.batches]
         # Rows with the usual keys and the next ids.
         more = generate(count + 1) if self.rows.generated else self.rows.moved()
-        longer = Rows([*parts, more.batches[count if self.rows.generated else 0].rows], generated=self.rows.generated)
+        longer = self.rows.divided([*parts, more.batches[count if self.rows.generated else 0].rows])
         try:
             harness.crash(run, Point(f"{COMMIT}{count}", 0))
             harness.recover(run)
@@ -145,10 +143,7 @@ class SinkVariants(Further):
         glances = Glances(harness.helpers, 0.0, harness.settings.watched)
         with self._with_large(harness, run):
             start = harness.start(run, ask=glances)
-            if harness.failed(start):
-                run.stuck = harness.ending_of(start)
-            harness.settle()
-            harness.look(run, "end")
+            _end(harness, run)
         effects = start.effects
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
@@ -174,8 +169,7 @@ class SinkVariants(Further):
     def _both(self) -> Rows:
         count = len(self.rows.batches)
         second = generate(count, first=count) if self.rows.generated else self.rows.moved()
-        batches = [batch.rows for batch in (*self.rows.batches, *second.batches)]
-        return Rows(batches, generated=self.rows.generated)
+        return self.rows.divided([batch.rows for batch in (*self.rows.batches, *second.batches)])
 
     def _query(self, name: str, rows: Rows, checkpoint: Path) -> Query:
         folder = Path(self.job.folder, f"input-{name}")
@@ -224,8 +218,13 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
     if not killed:
         raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
     run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": times[0], ALONE: True})
-    if harness.failed(start):
-        run.stuck = harness.ending_of(start)
+    _end(harness, run)
+
+
+def _end(harness: Harness, run: PipelineRun) -> None:
+    """Read the rows at the end of a run without a crash of the driver; the run is stuck if its last start failed."""
+    if harness.failed(run.last):
+        run.stuck = harness.ending_of(run.last)
     harness.settle()
     harness.look(run, "end")
 
@@ -236,21 +235,18 @@ def _moved(rows: Rows, batch: int) -> Rows:
     If `batch` is the last batch, half of its own rows move to the batch before it instead.
     """
     parts = [list(each.rows) for each in rows.batches]
-    if batch + 1 < len(parts):
-        half = len(parts[batch + 1]) // 2
-        parts[batch], parts[batch + 1] = parts[batch] + parts[batch + 1][:half], parts[batch + 1][half:]
-    else:
-        half = len(parts[batch]) // 2
-        parts[batch - 1], parts[batch] = parts[batch - 1] + parts[batch][:half], parts[batch][half:]
-    return Rows(parts, generated=rows.generated)
+    source = min(batch + 1, len(parts) - 1)
+    half = len(parts[source]) // 2
+    parts[source - 1] += parts[source][:half]
+    parts[source] = parts[source][half:]
+    return rows.divided(parts)
 
 
 @contextmanager
 def _expecting(harness: Harness, run: PipelineRun, rows: Rows) -> Iterator[None]:
     usual = harness.expectation
     assert isinstance(usual, BatchExpectation)
-    values = tuple(row for batch in rows.batches for row in batch.rows)
-    run.expectation = harness.expectation = BatchExpectation(values, usual.shape, rows)
+    run.expectation = harness.expectation = BatchExpectation(rows.all, usual.shape, rows)
     try:
         yield
     finally:

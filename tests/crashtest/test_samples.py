@@ -6,7 +6,7 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict, judge
-from labkit.crashtest.rows import LARGE, Rows, Seen, Shape, generate, generate_large, named, shape_of, tokens
+from labkit.crashtest.rows import LARGE, Rows, Seen, Shape, generate, generate_large, named, row_counts, shape_of
 from labkit.crashtest.samples import Sample, history
 
 ROWS = generate(2, per_batch=4)
@@ -87,13 +87,13 @@ def test_a_row_that_was_never_written_is_unexpected() -> None:
 def test_a_sum_says_how_often_each_row_was_added(times: int) -> None:
     rows = generate(3)
     total = 1 + times * 64 + 64**2
-    found = tokens([Seen(None, "k0", total)], Shape.SUMS, rows.expected())
-    assert [found[token] for token in sorted(found)] == ([1, times, 1] if times else [1, 1])
+    found = row_counts([Seen(None, "k0", total)], Shape.SUMS, rows.expected())
+    assert [found[row] for row in sorted(found)] == ([1, times, 1] if times else [1, 1])
 
 
 def test_a_sum_that_no_rows_give_is_unexpected() -> None:
-    found = tokens([Seen(None, "k0", -1)], Shape.SUMS, ROWS.expected())
-    assert [(token.offset, token.amount) for token in found] == [(-1, -1)]
+    found = row_counts([Seen(None, "k0", -1)], Shape.SUMS, ROWS.expected())
+    assert [(row.offset, row.value) for row in found] == [(-1, -1)]
 
 
 def test_what_a_reader_returns_is_told_from_what_it_read() -> None:

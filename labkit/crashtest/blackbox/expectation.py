@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch
-from labkit.crashtest.rows import Rows, Seen, Shape, tokens
+from labkit.crashtest.rows import Rows, Seen, Shape, row_counts
 
 SHOWN = 60
 """The number of characters of a row that a message quotes."""
@@ -87,7 +87,7 @@ class Expectation:
 
     def misses(self, values: Sequence[Any]) -> int:
         """Return how many expected rows are missing in `values`, the rows that the reader returned."""
-        present = {token.offset for token in tokens(self.seen(values), self.history_shape, self.rows.expected())}
+        present = {row.offset for row in row_counts(self.seen(values), self.history_shape, self.rows.expected())}
         return len([offset for offset in self.due() if offset not in present])
 
     def due(self) -> list[int]:
