@@ -86,10 +86,9 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Print an error that no other handler handles, and return the exit code for it.
+    """Print an error that no other handler handles, and return its exit code.
 
-    The code is 69 for a missing package, 64 for an error of the option parser (which has a `format_message`), and 70
-    for any other error, which is a bug in labkit. `verb` is the subcommand, for a hint to its --help.
+    The code is 69 for a missing package, 64 for an error of the option parser, and 70 for a bug in labkit.
     """
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)

@@ -169,10 +169,7 @@ class _Running:
     demand: Demand
 
     def try_version(self, version: str, day: str) -> Trial:
-        """Crash-test the pipeline with one version, released on `day`, and return the result.
-
-        Raises `ServiceUnavailable` if this machine cannot run such a test.
-        """
+        """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot run the test."""
         print(f"{self.question.package} {version}", file=sys.stderr)
         requirements = [f"{self.question.package}=={version}", *self.question.requirements]
         try:

@@ -59,10 +59,7 @@ def check(
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    """Return the files in `paths` and, for each folder in `paths`, the notebooks with exercises in this folder.
-
-    Raises `InvalidInput` for a folder without such a notebook.
-    """
+    """Return the files, and the notebooks with exercises in folders. Raises `InvalidInput` for a folder without any."""
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}

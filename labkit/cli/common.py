@@ -17,10 +17,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to;
 
 
 def need_grader(command: str) -> None:
-    """Raise `MissingExtra` if the grader, a separate package for instructors, is not installed.
-
-    `command` is the command that needs the grader.
-    """
+    """Raise `MissingExtra` if the grader, a separate package for instructors, is not installed."""
     if importlib.util.find_spec("labkit.grading") is None:
         raise MissingExtra(
             f"{command} needs the grader, which is not installed: pip install labkit-grading=={__version__}."
@@ -28,10 +25,7 @@ def need_grader(command: str) -> None:
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """Convert a declared option of labkit to a function parameter, which typer offers on the command line.
-
-    `help` replaces the option's own help text.
-    """
+    """Convert an option to a function parameter, which typer offers on the command line; `help` replaces its help."""
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
@@ -45,10 +39,7 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 def typed_options(
     context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return a dict from an option's name in Python to its value, only for the options that the user typed.
-
-    `words` has the values of all options, including defaults.
-    """
+    """Return the options that the user typed, from keyword to value; `words` also has the defaults of others."""
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 

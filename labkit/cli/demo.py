@@ -16,11 +16,7 @@ BETWEEN = "sink.after_pre_commit"
 
 
 def acts() -> list[tuple[str, list[Scenario]]]:
-    """Return the runs of the demo, as pairs of a title and a list of runs.
-
-    In the first list, the runs kill all sinks at one crash point; in the second list, they kill some sinks at other
-    points.
-    """
+    """Return the runs of the demo under two titles: every sink at one crash point, then some sinks at other points."""
     stores = {"append": "files", "idempotent": "sqlite", "wal": "files", "batch_marker": "sqlite", "two_phase": "files"}
     same_moment = [plan(sink=sink, store=store, crashes=[f"{BETWEEN}@0"]) for sink, store in stores.items()]
     limits = [

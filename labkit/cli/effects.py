@@ -56,10 +56,7 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless exactly one of the options --command and --beside is given.
-
-        --beside compares recorded runs.
-        """
+        """Raise `InvalidInput` unless exactly one of --command and --beside, with its own options, is given."""
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."

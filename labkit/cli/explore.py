@@ -83,10 +83,7 @@ class Search(Options):
     )
 
     def made(self) -> Model[Any]:
-        """Return the simulator to search, configured with its parameters.
-
-        Raises `InvalidInput` if no simulator is named, or if a parameter is wrong.
-        """
+        """Return the simulator to search. Raises `InvalidInput` if none is named, or if a parameter is wrong."""
         if not self.model:
             raise InvalidInput(f"no simulator is named; choose one of {', '.join(MODELS)}.")
         return make(self.model, parse_settings(self.settings))
@@ -105,7 +102,7 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return a dict from name to value with a simulator's parameters, parsed from texts such as `participants=3`.
+    """Return a simulator's parameters from texts such as `participants=3`.
 
     Raises `InvalidInput` for a text of another form, or if a name occurs twice.
     """
@@ -179,11 +176,7 @@ class _Limit:
 
 @contextmanager
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
-    """Yield a function that searches the states of a model: on Spark if `master` is given, else in `cores` processes.
-
-    The function takes the arguments `max_states` and `keep_going`. Raises `InvalidInput` if `cores` or `master` cannot
-    be used.
-    """
+    """Yield a function that searches a model: on Spark if `master` is given, else in `cores` processes."""
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
 
@@ -238,10 +231,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Run random schedules of a simulator, and print violated claims. Return 1 if there are any, otherwise 2.
-
-    The code is never 0, because random schedules prove nothing.
-    """
+    """Print the claims that random schedules violate; return 1 if any, else 2, since random schedules prove nothing."""
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):

@@ -72,10 +72,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
-    """Print how many submissions of one shard (a part of all submissions) were graded, and what to do next.
-
-    `done` has the counts, `part` names the shard, and `out` is the output folder. Returns the exit code.
-    """
+    """Print how much of one shard (a part of all submissions) was graded, and return the exit code."""
     if as_json:
         print(json.dumps({"shard": part} | _counts(done) | {"seed": done.seed, "level": done.level}))
     else:
@@ -99,10 +96,7 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students are missing, which questions the instructor has to settle, and in which files to do so.
-
-    `book` has the grades of the class, and `out` is the output folder.
-    """
+    """Print which students are missing, and which questions the instructor has to settle, with the files for that."""
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 

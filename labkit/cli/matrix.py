@@ -60,7 +60,7 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return a dict from each requested combination of sink, commit order, store and failpoint to its predicted result.
+    """Return the requested combinations, with their predictions.
 
     Raises `InvalidInput` for an unknown name, or if no combination matches.
     """
@@ -114,20 +114,14 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def simulated(cell: Cell) -> dict[str, Any] | None:
-    """Return the simulated result of one combination of sink, commit order, store and failpoint.
-
-    Returns None if the simulator does not model the store.
-    """
+    """Return the simulated result of one combination; None if the simulator does not model its store."""
     if not is_modelled(cell.store):
         return None
     return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Simulate each combination of sink, commit order, store and failpoint, and print the results.
-
-    Return 1 if a result differs from its prediction.
-    """
+    """Simulate each combination and print the results; return 1 if a result differs from its prediction."""
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -137,10 +131,7 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run each combination of sink, commit order, store and failpoint `repeat` times on real Spark; print the results.
-
-    With `both`, also simulate each combination. Return 1 if a result differs from its prediction.
-    """
+    """Run each combination `repeat` times on real Spark, with `both` also simulated; return 1 if a result differs."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each combination runs at least once; choose 1 or more.")
     java_for_spark()
@@ -190,11 +181,7 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one combination of sink, order, store and failpoint with its results, as plain data for --json.
-
-    `expected` is the predicted result, and `outcome` the result of the run on real Spark (or its error), whose files
-    are in `folder`. With `sim`, the combination is also simulated.
-    """
+    """Return one combination as plain data: prediction, simulation (`sim`), and the outcome of a real run, if any."""
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,

@@ -116,10 +116,9 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Compare the order of writes in a recorded pipeline with known designs, and print which of them match.
+    """Print which known designs match a recorded order of writes, and return the exit code.
 
-    `record` is the recorded run, `rows` tells the meaning of its writes, and `ends` names the write that ends a step. A
-    known design is, for example, the batch marker. Returns the exit code.
+    `rows` say what kind of write an effect is, and `ends` names the effect that ends a step.
     """
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 

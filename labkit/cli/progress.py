@@ -12,10 +12,9 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Yield a function that shows each event of a run: in a progress bar, or as a line if there is no terminal.
+    """Yield a function that shows each event of a run: in a bar, or as a line if there is no terminal.
 
-    The bar has `steps` steps; each query that stops, for whatever reason, completes a step. With `quiet`, nothing is
-    shown.
+    Each query that stops, for whatever reason, completes one of the bar's `steps`. With `quiet`, nothing is shown.
     """
     console = Console(stderr=True)
     if quiet:

@@ -41,10 +41,9 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace (the actions of one simulated run) that `text` contains or names.
+    """Return the trace (the actions of one simulated run) in `text`: a trace, a file with one, or a scenario's name.
 
-    `text` is a trace itself, a file with a trace, or the name of a scenario. Raises `InvalidInput` if there is no such
-    trace.
+    Raises `InvalidInput` if there is no such trace.
     """
     if "~" in text:
         return parse(text)

@@ -12,10 +12,7 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The rows that a sink's store must contain after a run, and the form in which the reader returns them.
-
-    The form is every row, the last row of each key, or sums.
-    """
+    """The rows that a sink's store must contain after a run, and the form in which the reader returns them."""
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -30,11 +27,9 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows that a sink's store should contain after a run, and the form in which the reader returns them.
+    """Return the rows of a sink's input, to be compared in the form of `read`, the rows after a run without a crash.
 
-    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash. It shows the
-    form: every row, the last row of each key, or the sum of each key's amounts. Raises `InvalidInput` if `read`
-    contains neither rows with ids nor such sums.
+    Raises `InvalidInput` if `read` contains neither rows with ids nor sums of the keys' amounts.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
@@ -54,10 +49,7 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return one row from the user's reader as id, key and amount.
-
-    Raises `TypeError` or `ValueError` if the value is no row.
-    """
+    """Return one row of the user's reader as id, key and amount. Raises `TypeError` or `ValueError` if it is no row."""
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

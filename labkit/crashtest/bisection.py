@@ -24,10 +24,7 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a package that a bisection may test, oldest first, and the versions that it leaves out.
-
-    A bisection leaves out pre-releases and yanked (withdrawn) versions.
-    """
+    """The final versions that a bisection may test, oldest first, and the pre-releases and yanked ones in the range."""
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -35,11 +32,9 @@ class Range(NamedTuple):
 
 
 def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
-    """Return the versions of a package within the range `wanted`, a text `FIRST..LAST`, oldest first.
+    """Return the versions of a package that lie within `wanted`, a range `FIRST..LAST`; either end may be left out.
 
-    The result also has the versions that the bisection leaves out: pre-releases and yanked (withdrawn) versions. FIRST
-    or LAST may be missing: `1.18.0..` has no upper limit. `available` lists all versions, `yanked` the yanked ones.
-    Raises `InvalidInput` if the range is malformed or contains no version to test.
+    `available` lists all versions, `yanked` the withdrawn ones. Raises `InvalidInput` for a malformed or empty range.
     """
     first, last = bounds(wanted)
     known = sorted({each for text in available if (each := _version(text)) is not None})
@@ -60,9 +55,9 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the first and the last version in the text `wanted`, a range `FIRST..LAST`.
+    """Return the first and the last version of a range `FIRST..LAST`; None for an end that is left out.
 
-    A version that is missing in the text gives None. Raises `InvalidInput` for a text of another form.
+    Raises `InvalidInput` for a text of another form.
     """
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
@@ -91,9 +86,8 @@ Sides = Mapping[int, str | None]
 def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
-    `sides` maps the index of each tested version to its result, None for an inconclusive test. The oldest and the
-    newest version come first. Then comes the version half-way between two neighbouring versions with different results,
-    or, if the test of that version is inconclusive, the untested version nearest to it.
+    The two ends come first, then the version half-way between the first two neighbours with different sides. If that
+    version has no side, the nearest untried one is next.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -140,11 +134,10 @@ class Trial:
 
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
-    """Return the result of testing one version of a package, from the JSON report and the exit code of its crash test.
+    """Return the result of testing one version from the JSON report and exit code of its crash test.
 
-    `day` is the version's release day. If `expected`, a guarantee, is given, the result says whether the pipeline met
-    it. Otherwise the result is the best guarantee that the test leaves possible, and whether the pipeline was stuck
-    (never recovered from a crash).
+    With `expected`, a guarantee, its side is whether the pipeline met it. Otherwise it is the best guarantee that the
+    test leaves possible, and whether the pipeline was stuck.
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -183,10 +176,7 @@ class Change(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """The other packages whose versions also differ between the two tests, as texts such as `name 1.0 -> 2.0`.
-
-        The two tests are those of the package's earlier and later version.
-        """
+        """The other packages whose versions differ between the two tests, as texts such as `name 1.0 -> 2.0`."""
         one, other = (_installed(each) for each in (self.before, self.after))
         names = sorted({*one, *other} - {canonicalize_name(self.package)})
         return [
@@ -239,11 +229,7 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether the bisection has a final answer.
-
-        The tests of the oldest and the newest version must be conclusive. In addition, all results must agree, or two
-        adjacent versions with different results must have been found.
-        """
+        """Whether both ends of the range are conclusive, and agree or have an exact change between them."""
         return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
 
     @property
@@ -252,11 +238,7 @@ class Answer:
         return [self.range.versions[each] for each in ends if self.sides.get(each) is None]
 
     def code(self, expected: str = "") -> int:
-        """Return the exit code of `labkit bisect`.
-
-        The code is 1 if the newest version with a conclusive result is weaker than `expected`. Otherwise it is 0 if the
-        bisection's answer is definite, and 2 if it is not.
-        """
+        """Return the exit code: 1 if the newest known side is weaker than `expected`, else 0 if definite, else 2."""
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1
         return 0 if self.is_definite else 2

@@ -12,11 +12,10 @@ from labkit.crashtest.settings import Settings, settings
 
 
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Run the crash test of the sink `subject`, given as `FILE:NAME`, and return the report.
+    """Run the crash test of the sink `subject` (`FILE:NAME`), with the options of `labkit.crashtest.settings.settings`.
 
-    The logs go to `folder`, by default a temporary folder. `tell` is called with each progress message. `more` are
-    further options, those of `labkit.crashtest.settings.settings`. Raises `InvalidInput` if the file, the name, the
-    reader or the store does not work.
+    The logs go to `folder`, by default a temporary one. Raises `InvalidInput` if the file, the name, the reader or the
+    store does not work.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()
@@ -25,10 +24,9 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test of a sink or pipeline in a `with` block, given the settings `wanted` of the test.
+    """Provide the crash test of a sink or pipeline, whose logs go to `folder`, in a `with` block.
 
-    The logs of the runs go to `folder`, and `tell` is called with each progress message. Set `only_lists` if only the
-    crash points are to be listed: then labkit prepares nothing for further runs.
+    With `only_lists`, only the crash points are to be listed, so labkit prepares nothing for further runs.
     """
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)

@@ -49,10 +49,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """The guarantee that a crash test claims.
-
-    As text, the guarantee has a qualifier, such as `not refuted`, unless everything was tried.
-    """
+    """The guarantee that a crash test claims; its text has a qualifier, such as `not refuted`, if not all was tried."""
 
     strength: Strength
     at_best: Guarantee
@@ -112,10 +109,9 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
 
 @dataclass(frozen=True)
 class FaultClaim:
-    """What a crash test claims about one kind of fault, such as a write that fails because the disk is full.
+    """What a crash test claims about one kind of fault, such as a full disk, apart from the guarantee under crashes.
 
-    This claim is separate from the guarantee, which concerns crashes, so its text uses other words. `withstood` means:
-    every system call that can suffer the fault suffered it in some run, and no run violated a property such as `lost`.
+    `withstood` means: every call that can suffer the fault suffered it in some run, and no run violated a property.
     """
 
     fault: Fault
@@ -181,10 +177,7 @@ class FaultClaim:
 
 
 def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
-    """Return what a crash test claims about each kind of fault, in the order of `Fault`.
-
-    The claim about a kind of fault that the test did not try is `unknown`.
-    """
+    """Return the claim about each kind of fault, in the order of `Fault`; `unknown` for a kind that was not tried."""
     doubts = [each for each in summary.results if each.group is Group.SEEING]
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
@@ -192,8 +185,7 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    When a sync fails, labkit imitates the disk and removes the bytes that were not saved. If this removal was
-    impossible and the run shows no harm (the command reported success, and all rows are right), the run proves nothing.
+    If labkit could not imitate the disk, which loses bytes when a sync fails, a run without harm proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

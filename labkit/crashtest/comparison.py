@@ -84,10 +84,7 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """The runs that refute exactly-once, as a dict from id to run.
-
-        In such a run, rows were wrong at the end, or the job never recovered.
-        """
+        """The runs, by id, whose rows were wrong at the end or whose job never recovered."""
         return {
             run.id: run
             for run in self.runs
@@ -127,11 +124,7 @@ class Comparison:
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker than the earlier one, not weaker, or unknown.
-
-        The later report is weaker if it violates a property, such as `lost`, that the earlier one did not violate, or
-        if its guarantee under crashes or under a kind of fault is weaker.
-        """
+        """Whether the later report is weaker: it violates another property, or a guarantee is weaker there."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
@@ -147,10 +140,7 @@ class Comparison:
 
     @property
     def _tried_less(self) -> bool:
-        """Whether only the earlier test was complete, or the later one tried fewer runs and left out more.
-
-        Then a run that is missing in the later test might have shown a weaker guarantee.
-        """
+        """Whether a run that is missing in the later, incomplete test might have shown a weaker guarantee."""
         assert self.before is not None
         was, now = self.before.claim, self.after.claim
         if was.at_best is Guarantee.NONE or now.strength is Strength.COMPLETE:
@@ -234,11 +224,7 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether a kind of fault does more harm in the later report than in the earlier one.
-
-    It does if runs with this fault go wrong only in the later report, or if they leave a weaker guarantee there.
-    `before` and `after` are the claims about the fault in the earlier and in the later report.
-    """
+    """Return whether runs with a fault go wrong only in the later report, or leave a weaker guarantee there."""
     if not after.weakest:
         return False
     return not before.weakest or not satisfies(after.at_best, before.at_best)

@@ -56,10 +56,9 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of a crash test, from pyproject.toml (`project`) and from the command line.
+    """Return the settings of a crash test; options of the command line override those of pyproject.toml.
 
-    Both arguments map keywords of options to values; the command line takes precedence. Raises `InvalidInput` for a bad
-    value, or for options that exclude each other.
+    Raises `InvalidInput` for a bad value, or for options that exclude each other.
     """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
@@ -73,10 +72,7 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the results that the user demands (`--expect`, `--also`).
-
-    `project` are the options in pyproject.toml; those in `command_line` override them.
-    """
+    """Return the results that the user demands; options of the command line override those of pyproject.toml."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
@@ -93,10 +89,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class, for sinks or for pipelines, to which these options belong.
-
-    `words` maps keywords of options to values. Returns None if no option in `words` names a sink or pipeline to test.
-    """
+    """Return the settings class whose sink or pipeline these options name; None if they name none."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -104,11 +97,7 @@ def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings]
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` for an option of the wrong kind of test, such as a sink's option in the test of a pipeline.
-
-    `kind` is the settings class of this test, and `words` has the user's options. `written` returns an option as the
-    user wrote it, for the message.
-    """
+    """Raise `InvalidInput` for an option of the other kind of test; `written` returns it as the user wrote it."""
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

@@ -115,11 +115,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the paths of Spark's own files, with placeholders (`offsets/<n>`); the test crashes there last.
-
-        Files that Spark renames at the beginning or end of a batch are left out, because the sink works between these
-        two renames.
-        """
+        """Return the paths of Spark's own files, except those that begin or end a batch; between them the sink works."""
         engine_s = [each for each in effects if self._is_engine_s(each)]
         return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
 
@@ -133,11 +129,10 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return a tuple with the batch that a crash before the call `crashed_at` interrupted; () if there is none.
+        """Return, in a tuple, the batch that a crash before `crashed_at` interrupts; () if there is none.
 
-        `effects` are the system calls of the run without a crash. A crash interrupts a batch if `crashed_at` or a later
-        call of the batch changes a file of the sink. Messages to servers and lines of code do not count, because nobody
-        knows whether they change anything.
+        It does if this or a later call of the batch changes a file of the sink. Messages to servers and lines of code
+        do not count, because nobody knows whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -169,11 +164,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Return the settings for the crash test of a Spark job that writes into the user's sink.
-
-    `wanted` are the user's options, `adapter` is the Spark interface of the sink, and `jars` are the jars of the
-    session. The function saves the job's description and input in the folder `place`.
-    """
+    """Return the settings for the test of a Spark job with the user's sink; its description and input go to `place`."""
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
@@ -238,10 +229,8 @@ def kernel_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a Spark sink, in a `with` block.
 
-    The test kills the job at its system calls, or between lines of Python if this machine does not let labkit intercept
-    system calls. Set `only_lists` if only the crash points are to be listed: then labkit starts no Spark session in
-    advance. If the environment variable LABKIT_TURNS limits the tests on this machine, this test first waits for its
-    turn. Raises `InvalidInput` if the user's file has no `reset`.
+    If system calls cannot be intercepted, the test kills between lines of Python. With `only_lists`, no Spark session
+    starts in advance. LABKIT_TURNS may limit the tests on this machine; then this one first waits for its turn.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

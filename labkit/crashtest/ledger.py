@@ -58,10 +58,7 @@ class Ledger:
         return time.monotonic() - self._begun > self.budget
 
     def progress(self, job: Job) -> str:
-        """Return how far the test is when a run begins, such as "run 3 of 20, about 95 s left".
-
-        The time is an estimate; it is missing until a run with a crash has ended.
-        """
+        """Return how far the test is, such as "run 3 of 20, about 95 s left"; at first there is no estimate."""
         number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
         # The run without a crash says little: its reader is called at every effect, so it takes several times as long.
@@ -73,11 +70,7 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run, unless the run injects a fault: faults do not affect the guarantee.
-
-        If a counted run proves nothing, or is not made, the report qualifies the guarantee, for example as `not
-        refuted`.
-        """
+        """Count a planned run, which the guarantee needs; runs with a fault do not count, as they have their own claim."""
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
@@ -104,8 +97,8 @@ class Ledger:
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of a complete crash test the runs so far have covered.
 
-        `pairs` are the ids of all possible runs with two crashes. `directed` are the ids of the runs with two crashes
-        that a complete test must make. `found` is the number of crash points.
+        `pairs` are the ids of all possible runs with two crashes, `directed` of those that a complete test must make,
+        and `found` is the number of crash points.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

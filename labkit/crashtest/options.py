@@ -136,7 +136,7 @@ class SharedOptions(Options):
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines that changed since the git revision of `--since`; None without `--since`, or with `--only`.
+        """Return the lines changed since the revision of `--since`; None without it, or with `--only`.
 
         Raises `InvalidInput` if git fails.
         """

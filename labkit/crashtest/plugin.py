@@ -87,10 +87,7 @@ class CrashTests:
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform the run without a crash, and add a pytest test to `items` for each further run of the crash test.
-
-        The run without a crash must come first, because it shows the crash points.
-        """
+        """Perform the run without a crash, which shows the crash points, and add a pytest test for each further run."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.configured import configured, demanded, requested
@@ -181,10 +178,9 @@ class CrashTest(pytest.Item):
 
 
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
-    """Perform runs; fail if a run is weaker than `expected`, violates a property in `also`, or proves nothing.
+    """Perform runs; fail if one is weaker than `expected`, violates a property in `also`, or proves nothing.
 
-    `results` performs the runs and returns their results. Some runs only show a condition of the guarantee, a fault
-    that no sink needs to withstand. If such a run violates a property, the pytest test is skipped and does not fail.
+    A run that only shows a condition of the guarantee is skipped, and does not fail, if it violates a property.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

@@ -24,10 +24,7 @@ def belongs(file: str, folders: tuple[Path, ...]) -> bool:
 
 
 def package_root(file: str | Path) -> Path:
-    """Return the folder that `sys.path` must contain, so that a file can be imported.
-
-    For a file in a package this is the parent folder of the outermost package, otherwise the file's own folder.
-    """
+    """Return the folder that `sys.path` needs for a file: the parent of its outermost package, or its own folder."""
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
@@ -38,10 +35,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the folder from which to import a file of a package that has no `__init__.py`.
-
-    Returns None if the file has no relative import, because then nothing shows that the file belongs to a package.
-    """
+    """Return where to import a file from that has relative imports, in a package without `__init__.py`; None if unknown."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -70,10 +70,7 @@ class Report:
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
-        """Return (label, text) pairs about the kinds of faults that the user asked for.
-
-        For each kind there is the claim, and, if a run violates a property, also the worst run and the repair.
-        """
+        """Return (label, text) pairs about each kind of fault that the user asked for: claim, worst run and repair."""
         rows = []
         for each in self.faults:
             rows.append((f"under {each.fault}", str(each)))
@@ -86,11 +83,7 @@ class Report:
 
     @property
     def axes(self) -> dict[str, str]:
-        """A dict from each checked property, such as `lost`, to its outcome: violated, holds, not seen or unknown.
-
-        A property `holds` only if everything was tried. It is `not seen` if no run violated it, but something was left
-        out.
-        """
+        """The outcome of each property: violated, unknown, holds, or not seen if not violated but not all was tried."""
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
             axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
@@ -107,20 +100,16 @@ class Report:
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the test reaches the user's goal, 1 if not, 2 if the test cannot tell.
+        """Return the exit code: 0 if the test reaches `goal` and the properties in `also` hold, 1 if not, 2 if unknown.
 
-        The properties in `also` must hold as well. Without a goal the code is 0, or 2 if the guarantee is unknown.
+        Without a goal the code is 0, or 2 if the guarantee is unknown.
         """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the test's result reaches the user's goal; None if that is unknown.
-
-        The guarantee and each claim about a fault must be as strong as `goal`, no run may be stuck, and each property
-        in `also` must hold.
-        """
+        """Return whether guarantee and fault claims reach `goal`, `also` holds and no run is stuck; None if unknown."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
         if False in claims or Outcome.VIOLATED.value in outcomes:
@@ -204,11 +193,7 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML for a CI server, with a test case for each run and one for the guarantee.
-
-        The test case for the guarantee fails if the report does not reach `goal`, or if a property in `also` does not
-        hold.
-        """
+        """Return the report as JUnit XML: a test case for each run, and one for the claim that `goal` and `also` need."""
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))
@@ -252,10 +237,9 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return, as a sentence, why a run is weaker than the expected guarantee; empty if it is not weaker.
+    """Return, as a sentence, why a run is weaker than expected or violates a property in `also`; empty if it is not.
 
-    A run that violates a property in `also` counts as weaker. A run never counts as weaker if it proves nothing, or if
-    it only shows a condition of the guarantee (a fault that no sink needs to withstand).
+    A run that proves nothing, or that only shows a condition of the guarantee, is never weaker.
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

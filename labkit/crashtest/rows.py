@@ -93,10 +93,7 @@ class Rows:
         return self.divided([[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches])
 
     def write(self, folder: Path) -> None:
-        """Write each batch into a folder as several JSON Lines files, one file for each Spark partition.
-
-        The files' modification times tell Spark in which order to read the files.
-        """
+        """Write each batch as one JSON Lines file for each partition; the files' times tell Spark their order."""
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
             for part in range(FILES):
@@ -113,10 +110,9 @@ def generate_large() -> Rows:
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """Return generated rows in `batches` batches of `per_batch` rows.
+    """Return `batches` batches of `per_batch` generated rows; their ids begin at `base + first * per_batch`.
 
-    `first` is the number of batches that an earlier query wrote into the same store. If it is not 0, the new rows get
-    other keys than the earlier query's rows. The ids begin at `base + first * per_batch`.
+    `first` is the number of batches that an earlier query wrote. If it is not 0, the rows get other keys than those.
     """
     letter = "m" if first else "k"
 
@@ -127,10 +123,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Read the user's rows from a JSON Lines file, and divide them into as many batches as `batches` says.
-
-    Raises `InvalidInput` for a bad file.
-    """
+    """Read the user's rows from a JSON Lines file into so many batches. Raises `InvalidInput` for a bad file."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -155,10 +148,9 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the form in which the user's reader returns rows: every row, the last row of each key, or sums.
+    """Return the form of `seen`, the reader's rows after a run without a crash with the input `rows`.
 
-    `seen` are the reader's rows after a run without a crash, and `rows` is the input. Raises `InvalidInput` if the
-    reader uses another form.
+    Raises `InvalidInput` if the reader uses another form.
     """
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
@@ -187,10 +179,9 @@ def named(record: Record, shape: Shape) -> Record:
 
 
 def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Record]:
-    """Return a Counter of how often each row occurs in one reading of the store.
+    """Return how often each row occurs in `seen`, one reading of the store in the form `shape`.
 
-    `seen` are the rows of the reading, `shape` is the form in which the reader returns rows, and `expected` is the
-    input. The offset of a row is the id of the input row that it matches, or -1 if it matches none.
+    The offset of a row is the id of the row in `expected`, the input, that it matches, or -1 if it matches none.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -45,10 +45,9 @@ class Life(NamedTuple):
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Convert the readings of one run (`samples`) into the history that `labkit.core.judge` takes.
+    """Convert the readings of one run into the history that `labkit.core.judge` takes.
 
-    The history says in which order rows became visible. `rows` is the input, `shape` the form in which the reader
-    returns rows, and `delivered` are the records that Spark passed to the sink.
+    `delivered` are the records that Spark passed to the sink.
     """
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [(sample, row_counts(sample.seen, shape, known)) for sample in samples]
@@ -69,9 +68,8 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict on one run, and an explanation of how its readings differ from a run without failures.
+    """Return the verdict on the readings of one run, and how they differ from a run without failures.
 
-    `samples` are the readings of the store, `rows` is the input, `shape` the form in which the reader returns rows, and
     `due` are the records that the store must contain in the end.
     """
     expected = [named(each, shape) for each in due]
@@ -98,11 +96,9 @@ def _copies(readings: Sequence[Counted], ids: dict[int, set[int]]) -> list[Life]
 
 
 def _mark_early(living: dict[Record, list[Life]], ids: set[int]) -> None:
-    """If all rows of an unfinished batch are readable, mark them as readable before their commit.
+    """If all rows of an unfinished batch (`ids`) are readable, mark them as readable before their commit.
 
-    `living` has the copies of rows that are readable now, and `ids` are the ids of the batch's rows. If only some of
-    these rows are readable, none is marked, because `labkit.core.judge` reports a partly visible batch itself (a
-    fractured read).
+    If only some are, none is marked, because `labkit.core.judge` itself reports such a fractured read.
     """
     present = {row.offset for row, alive in living.items() if alive}
     if not ids <= present:
@@ -115,9 +111,8 @@ def _mark_early(living: dict[Record, list[Life]], ids: set[int]) -> None:
 def _of_keys(readings: Sequence[Counted]) -> list[Life]:
     """Return one `Life` for each value that a key had over time, for a store that keeps only the last row of a key.
 
-    If the last reading does not show a key, all values of the key count as aborted: they were read and later taken
-    back. If a reading shows a second row of a key, this row gets a made-up key and so counts as a row that was not in
-    the input.
+    All values of a key that the last reading lacks count as aborted. A second row of a key gets a made-up key, so it
+    counts as a row that was not in the input.
     """
     values = [_by_key(rows) for _, rows in readings]
     last = values[-1] if values else {}

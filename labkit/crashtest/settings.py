@@ -204,9 +204,8 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return the settings for the crash test of a sink.
+    """Return the settings for the crash test of the sink `subject`, as `FILE:NAME`, with further options by keyword.
 
-    `subject` is the sink as `FILE:NAME`. `words` are further options, by keyword. Raises `InvalidInput` for a bad
-    value, or for options that exclude each other.
+    Raises `InvalidInput` for a bad value, or for options that exclude each other.
     """
     return Settings.plan({"subject": subject or None, **words})

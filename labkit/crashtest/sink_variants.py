@@ -88,10 +88,7 @@ class SinkVariants(Further):
         return ["large"] if self.rows.generated and not self.by_lines else []
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
-        """Run two queries, each with its own rows and checkpoint.
-
-        With `together`, the queries run at the same time, otherwise one after the other.
-        """
+        """Run two queries, each with its own rows and checkpoint, at the same time or one after the other."""
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
@@ -107,11 +104,7 @@ class SinkVariants(Further):
             _end(harness, run)
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash after the sink wrote a batch and before Spark's commit, and let Spark repeat the batch with other rows.
-
-        The repeated batch also contains half of the next batch's rows. If there is no next batch, half of the rows of
-        the repeated batch move to the batch before it.
-        """
+        """Crash before Spark's commit of a batch, and let Spark repeat the batch with other rows (`_moved`)."""
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))
@@ -189,10 +182,9 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return those system calls in `effects` that Python workers make while they run Spark's tasks.
+    """Return the calls that Python workers make while they run Spark's tasks, without syncs.
 
-    Syncs are left out. Calls by which a worker commits for a data source are left out as well, because Spark does not
-    retry a failed commit.
+    Commits of a data source are left out as well, because Spark does not retry a failed commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
@@ -230,10 +222,7 @@ def _end(harness: Harness, run: PipelineRun) -> None:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the same rows in other batches: batch `batch` also gets half of the rows of the next batch.
-
-    If `batch` is the last batch, half of its own rows move to the batch before it instead.
-    """
+    """Return the rows in other batches: half of the batch after `batch` joins it, or half of the last one the one before."""
     parts = [list(each.rows) for each in rows.batches]
     source = min(batch + 1, len(parts) - 1)
     half = len(parts[source]) // 2

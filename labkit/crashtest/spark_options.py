@@ -30,10 +30,7 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return these options with the Maven packages replaced by jars.
-
-        The jars are those of the packages and of all their dependencies. Raises `InvalidInput` if a package is missing.
-        """
+        """Return these options with the Maven packages, and all their dependencies, replaced by jars."""
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
@@ -52,10 +49,10 @@ class SparkOptions:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """Return the jars of the user's Maven packages and of all their dependencies.
+    """Return the jars of the user's Maven packages and of their dependencies, which Spark's SparkSubmit determines.
 
-    Spark's SparkSubmit determines the dependencies. Packages in Ivy's cache or in ~/.m2 need no network. Raises
-    `InvalidInput` if a package is unavailable, or if SparkSubmit takes too long.
+    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if a package is unavailable, or if
+    SparkSubmit takes too long.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:

@@ -58,11 +58,7 @@ class Subject:
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """Parse the text by which the user named a sink or reader: `FILE:NAME` or `package.module:NAME`.
-
-        Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`, the
-        name of the option that has this text.
-        """
+        """Parse `FILE:NAME` or `package.module:NAME`; the message of an `InvalidInput` begins with `option`."""
         try:
             return cls.read(text)
         except Unfit as refused:
@@ -141,10 +137,7 @@ def error_text(error: BaseException) -> str:
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
-    """Return the Spark interface, such as foreachBatch, for which the user's object `candidate` is written.
-
-    Raises `InvalidInput` if the object is not a sink; the message begins with `where`.
-    """
+    """Return the Spark interface of the user's object. Raises `InvalidInput`, naming `where`, if it is no sink."""
     if inspect.isclass(candidate) and _is_data_source(candidate):
         if not callable(getattr(candidate, "streamWriter", None)) or "streamWriter" not in _own(candidate):
             raise InvalidInput(

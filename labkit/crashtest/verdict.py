@@ -75,10 +75,7 @@ class Result:
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate the property `axis`, such as `lost`.
-
-        The property `stuck` concerns no rows, so its result is (0,) for a stuck run, otherwise ().
-        """
+        """Return the ids of the rows that violate the property `axis`; for `stuck`, (0,) if the run is stuck."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -138,10 +135,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a number by which to sort results so that the worst result comes first.
-
-    The order is: loss, duplicates, stuck, wrong reads, no flaw, unknown.
-    """
+    """Return a sort key: loss, duplicates, stuck, wrong reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -179,11 +173,7 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much of the test was tried, as text, such as `12 of 83 points`.
-
-        If all crash points were tried but something else was left out, the text says what: second crashes, or further
-        places at which to cut a long write.
-        """
+        """How much was tried, such as `12 of 83 points`, and what else was left out if all crash points were tried."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
@@ -231,10 +221,7 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that counts toward it was made but proves nothing.
-
-        Such a run leaves a doubt, because it might have refuted the guarantee.
-        """
+        """Whether the guarantee is unknown, or a run that counts toward it proves nothing and might have refuted it."""
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
@@ -257,12 +244,10 @@ class Summary:
 def summarise(
     results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = (), faults: Mapping[str, int] | None = None
 ) -> Summary:
-    """Combine the results of all runs into an outcome for each property, such as `lost`, and a guarantee.
+    """Combine the results of all runs into an outcome for each property, and a guarantee.
 
-    Only runs that count toward the guarantee matter. A property is violated if one of these runs violates it, and
-    otherwise unknown if one of these runs proves nothing. The properties in `unjudged` cannot be judged in this kind of
-    test, so each is unknown unless a run violates it. `faults` maps each kind of fault that the user asked for to the
-    number of calls that can suffer it.
+    A property is violated if a run that counts violates it, and otherwise unknown if such a run proves nothing. Those
+    in `unjudged` are unknown unless violated. `faults` has the number of calls that can suffer each requested fault.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}

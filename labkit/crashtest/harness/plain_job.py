@@ -135,10 +135,9 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a Spark session with its files in `folder`, and run jobs in it when labkit asks for them.
+    """Start a Spark session with its files in `folder`, and run the jobs that the file `go` there names.
 
-    To ask for a job, labkit puts a file `go`, which names the job, into `folder`. The function returns after a job
-    whose session must not be used again.
+    Returns after a job whose session must not be used again.
     """
     reach(job.file)
     spark = session(job, folder)
@@ -215,10 +214,7 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query that discards its rows, so that the first query of the user's sink starts faster.
-
-    The query uses the same Spark interface, `adapter`, as the sink. `scratch` is a folder for the query's files.
-    """
+    """Run a query of the same kind that discards its rows, so that the first query of the user's sink starts faster."""
     folder = scratch / "warm"
     rows = generate(1)
     rows.write(folder / "input")
@@ -239,10 +235,7 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> Callable[[], object]:
-    """Start a query that writes into the user's sink, and return a function that waits for the query's end.
-
-    `module` is the user's imported file, `job` describes the sink, and `query` has the folders of the query.
-    """
+    """Start a query that writes into the user's sink, and return a function that waits for the query's end."""
     schema = job.schema or spark.read.json(query.input).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
@@ -318,10 +311,7 @@ def _cause_in_java(text: str) -> str:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job described in the file `path` (verb `run`), or start Spark in advance and wait for jobs (verb `wait`).
-
-    With `wait`, `more` is the folder for the session's files.
-    """
+    """Run the job described in the file `path` (`run`), or start Spark with its files in the folder `more` (`wait`)."""
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

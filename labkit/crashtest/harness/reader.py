@@ -103,7 +103,7 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface, such as foreachBatch, of the user's sink; this call needs no `with` block.
+        """Return the Spark interface, such as foreachBatch, of the user's sink; this needs no `with` block.
 
         Raises `InvalidInput` if the object is not a sink, or if importing the file takes too long or ends the process.
         """
@@ -226,10 +226,9 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return one row of the user's reader as plain data: lists, dicts, text and numbers.
+    """Return one row of the user's reader as lists, dicts, text and numbers; 1.0 becomes 1.
 
-    A float that is a whole number becomes an int (1.0 becomes 1). Raises `TypeError` for a value that is neither text,
-    a number nor a date.
+    Raises `TypeError` for a value that is neither text, a number nor a date.
     """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
@@ -249,11 +248,7 @@ def value(row: Any) -> Any:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Call the user's function as one request (`verb`) demands, and return the reply.
-
-    `module` is the user's file, and `name` the reader or sink in it. If the user's function raises an error, the reply
-    contains the error.
-    """
+    """Call the function `name` of the user's file as one request demands; if it raises an error, the reply says so."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)

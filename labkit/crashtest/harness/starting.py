@@ -63,10 +63,9 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query, in a new thread, because this code may not return before the query ends.
+    """Run the user's code that starts a query, in a new thread, because it may return only when the query ends.
 
-    `run` calls the code, which returns a writer, a query, or nothing. `start` has the checkpoint for the query. The
-    returned future completes when the code has returned.
+    The returned future completes when the code has returned.
     """
     future: Future[None] = Future()
 

@@ -49,8 +49,7 @@ class WarmJob:
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
         """Start the process in the working folder `folder`, for the job that the file `job` describes.
 
-        The process prepares for the job and then waits. `place` is a new folder for the process's log, and for the
-        files by which labkit tells the process what to do.
+        `place` is a new folder for the process's log, and for the files by which labkit tells the process what to do.
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
@@ -84,10 +83,7 @@ class WarmJob:
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
-        """Return whether the job has ended, so that the process waits for the next job.
-
-        For each job, only the first call after the job's end returns True.
-        """
+        """Return whether the job has ended; for each job, only the first call after its end returns True."""
         done = self._place / DONE
         if not done.exists():
             return False
@@ -105,10 +101,9 @@ class WarmJobs:
     """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare the pool for the job that the file `job` describes.
+        """Prepare a pool for the job in the file `job`; up to `most` processes start Spark while another runs the job.
 
-        `place` is the folder for the processes' own folders. While one process runs the job, up to `most` others start
-        Spark for later runs.
+        `place` is the folder for the processes' own folders.
         """
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
@@ -123,9 +118,8 @@ class WarmJobs:
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return a function that lets a waiting process run the job, and that watches the job's system calls.
 
-        `is_first` means that this is the first start of a run. Only then may the process have run another job before,
-        because a restart after a crash must find nothing in memory. `exits` means that the process must exit at the end
-        of the job, so that no later job uses it.
+        Only in the first start of a run (`is_first`) may the process have run another job, because a restart after a
+        crash must find nothing in memory. `exits` demands that the process ends with the job.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
