@@ -70,7 +70,7 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run, which the guarantee needs; runs with a fault do not count, as they have their own claim."""
+        """Count a planned run unless it has a fault, because faults do not concern the guarantee."""
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:

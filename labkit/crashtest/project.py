@@ -35,7 +35,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return where to import a file from that has relative imports, in a package without `__init__.py`; None if unknown."""
+    """Return the folder from which to import a file with relative imports, in a package without `__init__.py`."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

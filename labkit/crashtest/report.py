@@ -193,7 +193,7 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML: a test case for each run, and one for the claim that `goal` and `also` need."""
+        """Return the report as JUnit XML: a test case for each run, and one for the demands `goal` and `also`."""
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))
