@@ -120,13 +120,12 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
     if question.out is not None:
         with durable.explained(question.out):
             durable.make_folder(question.out)
-    running = _Running(question, settings, demand)
     trials: dict[int, Trial] = {}
     positions = len(range_.versions)
     print(f"{name}: {positions} versions, {range_.versions[0]} to {range_.versions[-1]}", file=sys.stderr)
     while (position := _next(question, range_, trials)) is not None:
         version = range_.versions[position]
-        trials[position] = trial = running.try_version(version, published.days.get(version, ""))
+        trials[position] = trial = _trial(question, settings, demand, version, published.days.get(version, ""))
         if not as_json:
             print(_line(trial), flush=True)
         _refuse_both_ends(trials, positions)
@@ -160,43 +159,36 @@ def _line(trial: Trial) -> str:
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 
 
-@dataclass(frozen=True)
-class _Running:
-    """Installs versions of a package, and crash-tests the pipeline with each version."""
+def _trial(question: Question, settings: PipelineSettings, demand: Demand, version: str, day: str) -> Trial:
+    """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot run the test."""
+    print(f"{question.package} {version}", file=sys.stderr)
+    requirements = [f"{question.package}=={version}", *question.requirements]
+    try:
+        python, packages = environment_with(requirements, f"{Requirement(question.package).name}-{version}")
+    except NotInstalled as error:
+        return Trial(version, day, not_tried=str(error))
+    words = shlex.split(_crashtest(settings, demand, python))[1:]
+    if question.out is not None:
+        words += ["--out", str(question.out / version)]
+    code, output, complaint = _run(words)
+    if code == _UNWATCHABLE:
+        raise ServiceUnavailable(complaint)
+    if code not in _REPORTED:
+        reason = complaint or f"the crash test ended with exit code {code}"
+        return Trial(version, day, not_tried=reason, refused=code == _REFUSED, packages=tuple(packages))
+    try:
+        report: dict[str, Any] = json.loads(output)
+    except ValueError:
+        command = f"labkit {shlex.join(words)}"
+        raise JobFailed(f"The crash test of {version} printed no report; to see why, run {command}.") from None
+    return replace(trial_of(version, day, report, code, demand.expect or ""), packages=tuple(packages))
 
-    question: Question
-    settings: PipelineSettings
-    demand: Demand
 
-    def try_version(self, version: str, day: str) -> Trial:
-        """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot run the test."""
-        print(f"{self.question.package} {version}", file=sys.stderr)
-        requirements = [f"{self.question.package}=={version}", *self.question.requirements]
-        try:
-            python, packages = environment_with(requirements, f"{Requirement(self.question.package).name}-{version}")
-        except NotInstalled as error:
-            return Trial(version, day, not_tried=str(error))
-        words = shlex.split(self._crashtest(python))[1:]
-        if self.question.out is not None:
-            words += ["--out", str(self.question.out / version)]
-        code, output, complaint = _run(words)
-        if code == _UNWATCHABLE:
-            raise ServiceUnavailable(complaint)
-        if code not in _REPORTED:
-            reason = complaint or f"the crash test ended with exit code {code}"
-            return Trial(version, day, not_tried=reason, refused=code == _REFUSED, packages=tuple(packages))
-        try:
-            report: dict[str, Any] = json.loads(output)
-        except ValueError:
-            command = f"labkit {shlex.join(words)}"
-            raise JobFailed(f"The crash test of {version} printed no report; to see why, run {command}.") from None
-        return replace(trial_of(version, day, report, code, self.demand.expect or ""), packages=tuple(packages))
-
-    def _crashtest(self, python: Path) -> str:
-        """Return the command line of a crash test in which the pipeline runs with the interpreter `python`."""
-        word = shlex.quote(str(python))
-        filled = {name: getattr(self.settings, name).replace(PYTHON, word) for name in _COMMANDS}
-        return f"{replace(self.settings, **filled).command()} {self.demand.command()} --json"
+def _crashtest(settings: PipelineSettings, demand: Demand, python: Path) -> str:
+    """Return the command line of a crash test in which the pipeline runs with the interpreter `python`."""
+    word = shlex.quote(str(python))
+    filled = {name: getattr(settings, name).replace(PYTHON, word) for name in _COMMANDS}
+    return f"{replace(settings, **filled).command()} {demand.command()} --json"
 
 
 def _run(words: list[str]) -> tuple[int, str, str]:

@@ -185,7 +185,6 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     shared: dict[str, Any] = {each.attribute: each.value_in(wanted) for each in options_of(SharedOptions)}
     return replace(
         SinkPipeline(**shared),
-        reader=wanted.rows_reader,
         watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         # Spark's temporary files belong to one start of the job and not to the sink.
         ignored=(*wanted.ignored, *IGNORED, f"{place / WARM}/*"),
@@ -198,7 +197,7 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         sink=wanted,
         named=str(wanted.subject),
         adapter=adapter,
-        reset_remedy=f"write a function reset() next to {wanted.rows_reader} that empties it.",
+        reset_remedy=f"write a function reset() next to {wanted.reader} that empties it.",
         unnamed=Path.cwd(),
     )
 

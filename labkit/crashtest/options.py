@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from labkit.core.kinds import Amount, Key, Kind, Many, Name, Switch, Text, Unfit, Word
+from labkit.core.kinds import Amount, Key, Kind, Many, Name, Switch, Text, Word
 from labkit.core.options import Options, option
 from labkit.crashtest.claim import Goal
 from labkit.crashtest.subject import Subject
@@ -29,9 +29,7 @@ class Named(Kind[Subject]):
 
     def read(self, word: object) -> Subject:
         """Parse the value of the option. Raises `Unfit` if it has another form, or if the file does not exist."""
-        if not isinstance(word, str):
-            raise Unfit("this names no function or class in a Python file; write FILE:NAME, as in sink.py:write_batch.")
-        return Subject.read(word)
+        return Subject.read(word if isinstance(word, str) else "")
 
     def word(self, value: Subject) -> Word:
         return f"{value.file}:{value.name}"

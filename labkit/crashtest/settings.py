@@ -168,13 +168,6 @@ class Settings(SharedOptions):
         return None if self.sink is None else Subject(self.sink.file, "read")
 
     @property
-    def rows_reader(self) -> Subject:
-        """The user's function that returns the rows of the store: the value of `--reader`, or the option's default."""
-        reader = self.reader or self.usual_reader
-        assert reader is not None
-        return reader
-
-    @property
     def options(self) -> dict[str, str]:
         """A dict from name to value of the user's options `--option NAME=VALUE` for a data source, format or table."""
         return _pairs(self.pairs)

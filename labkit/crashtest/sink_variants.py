@@ -222,7 +222,7 @@ def _end(harness: Harness, run: PipelineRun) -> None:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows in other batches: half of the next batch joins `batch`, or half of the last one its predecessor."""
+    """Return the rows in other batches: half of the next batch joins `batch`, or half of the last the one before."""
     parts = [list(each.rows) for each in rows.batches]
     source = min(batch + 1, len(parts) - 1)
     half = len(parts[source]) // 2

@@ -54,12 +54,7 @@ class ReaderWaits(ReaderFailed):
 
 
 Verb = Literal["adapter", "describe", "values", "reset"]
-
-
-class Question(Struct, frozen=True):
-    """A request to the process that has imported the user's file: name the sink's interface, return rows, or reset."""
-
-    verb: Verb
+"""A request, one to a line, to the process that has imported the user's file."""
 
 
 class Answer(Struct, frozen=True):
@@ -163,7 +158,7 @@ class Reader:
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(wire.encode(Question(verb)))
+            process.stdin.write(f"{verb}\n".encode())
             process.stdin.flush()
         content, end, slept = b"", time.monotonic() + seconds, 0.0
         while not content.endswith(b"\n"):
@@ -310,7 +305,7 @@ def main(file: str, name: str) -> None:
     except InvalidInput as error:
         module, failed = None, str(error)
     for line in sys.stdin.buffer:
-        verb = wire.decode(line, Question).verb
+        verb: Any = line.decode().strip()
         reply = Answer(because=failed, fatal=True) if failed else answer(module, name, verb)
         wire.write(channel, wire.encode(reply))
 
