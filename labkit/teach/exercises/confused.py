@@ -6,42 +6,14 @@ confuses them.
 
 from collections.abc import Iterator
 
-from labkit.teach.exercises.keys_alike import ALIKE, BETWEEN, RARELY_BETWEEN
+from labkit.teach.exercises.keys_alike import ALIKE, BETWEEN, RARELY_BETWEEN, from_file
 
 MODULI = (
     *(97, 101, 997, 9_973, 65_521, 65_537, 99_991, 999_983, 1_000_003, 1_000_007, 16_777_619),
     *(998_244_353, 999_999_937, 10**9 + 7, 10**9 + 9, 2**31 - 1, 2**32 - 5, 2**32 + 15, 10**12 - 11, 2**61 - 1),
 )
 """Primes that are often used as the size of a hash table; the last one is that of Python's own hash of a number."""
-SAME_DIGITS = (
-    *((855_151_906_830_865_270, 705_248_937_653_771_493), (237_387_495_606_369_372, 178_227_687_259_291_176)),
-    *((270_660_532_994_789_168, 693_458_716_964_854_976), (671_757_974_185_187_480, 887_111_497_611_667_192)),
-    *((550_132_817_860_591_979, 709_084_934_360_260_168), (671_910_462_935_114_522, 339_655_336_934_031_712)),
-    *((443_861_465_944_434_804, 348_505_393_027_305_891), (804_646_098_394_342_939, 343_789_886_891_437_337)),
-    (481_232_669_167_071_088, 726_447_530_150_783_867),
-)
-"""Pairs of numbers whose decimal digits have the same CRC-32, Adler-32, or some 32 or 40 bits of a common hash."""
-SAME_TEXTS = (
-    *(("gizkmtiq", "omoifsoj"), ("ygynnqrv", "zemvyrpq"), ("rjsrmwzd", "buewffzz"), ("ddjkjynn", "menhzumj")),
-    *(("tmhmooqr", "nauqbclw"), ("lauvuyoh", "rlorifxm"), ("fozwgaru", "dvgelkkd"), ("qerxbrwf", "bbaybgrb")),
-    *(("ohlvxzmc", "jbnunzns"), ("pkxhnskx", "aiyvyjdd"), ("Aa", "BB"), ("az", "bY"), ("listen", "silent")),
-)
-"""Pairs of texts with the same CRC-32, Adler-32, 32 or 40 bits of a common hash, polynomial hash, or letters."""
-SAME_WEIGHTS = (
-    *((50, 94), (63, 594), (96, 796), (100, 350), (103, 215), (151, 270), (161, 285), (181, 238), (215, 260)),
-    *((225, 1_987), (251, 1_092), (264, 1_148), (370, 412), (380, 470), (478, 1_086), (568, 2_258), (612, 3_254)),
-    *((641, 3_408), (725, 990), (739, 1_366), (775, 1_437), (889, 1_043), (935, 1_658), (940, 950), (981, 991)),
-    *((1_062, 5_865), (1_140, 4_561), (1_456, 53_905), (1_562, 57_812), (1_810, 3_249), (2_432, 51_755)),
-    *((2_619, 55_598), (2_912, 4_341), (3_271, 5_697), (3_565, 25_599), (3_632, 4_715), (4_996, 6_584)),
-    *((7_080, 50_942), (7_206, 19_322), (7_313, 9_418), (7_716, 20_684), (11_552, 36_146), (12_403, 38_842)),
-    *((15_146, 44_796), (18_377, 44_361), (24_583, 61_451), (29_872, 68_709), (32_503, 43_542), (34_237, 82_583)),
-    *((36_768, 88_644), (46_746, 51_323), (51_173, 72_954), (53_703, 93_160), (65_279, 87_004)),
-)
-"""Pairs of numbers that get the same weight in a table that a usual seed fills.
-
-The seeds are 0, 1, 2, 42 and 123 of `random.Random`, and each weight has 16 to 32 bits. For each seed and each of a few
-ways to draw a weight, such as `getrandbits(20)`, this is the first pair.
-"""
+SAME_DIGITS, SAME_TEXTS, SAME_WEIGHTS = map(from_file, ("same_digits", "same_texts", "same_weights"))
 _MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
 """Texts at which a rule may cut a text into parts, or that it may strip."""
 LENGTHS = (70, 300, 5_100)
