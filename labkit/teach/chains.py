@@ -44,10 +44,7 @@ class Chains(Shown):
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search result, such as the guarantee, for the chain with this source, engine and sink.
-
-        Raises `InvalidInput` for an unknown name, and suggests the most similar one.
-        """
+        """Return the search for the chain with this source, engine and sink. Raises `InvalidInput`."""
         return self.searches[links.chain(*name)]
 
     def __iter__(self) -> Iterator[Chain]:
@@ -62,10 +59,7 @@ class Chains(Shown):
 
 @cache
 def chains() -> Chains:
-    """Simulate every chain of source, engine and sink in every schedule with at most one crash; return the guarantees.
-
-    The result is cached.
-    """
+    """Search every chain of source, engine and sink in every schedule with at most one crash; the result is cached."""
     return Chains()
 
 
@@ -86,10 +80,7 @@ def _square(chain: Chain, search: Search) -> Square:
 
 
 def spark_guarantee(chain: Chain) -> str:
-    """Return a sentence that states the guarantee of this chain, as measured in runs on real Spark.
-
-    The sentence is empty if this chain never ran on real Spark.
-    """
+    """Return a sentence on the guarantee of this chain on real Spark; empty if it never ran there."""
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
@@ -100,10 +91,9 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the predicted guarantee of a chain on real Spark, and the number of failpoints with a prediction.
+    """Return the weakest predicted guarantee of a chain on real Spark, and the number of predicted failpoints.
 
-    A failpoint is a crash point. The guarantee is the weakest of the predictions in `labkit/runs/expected.toml`. They
-    are written by hand, one for each failpoint, and tests compare each with a real run.
+    The predictions in `labkit/runs/expected.toml` are written by hand, and tests compare each with a real run.
     """
     cells = {
         cell: each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)

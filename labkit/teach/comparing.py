@@ -21,10 +21,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison(Tabled):
-    """A table with one row for each result. A result comes from a run, or from a search of all schedules.
-
-    The row of a run shows its verdict; the row of a search shows the properties that some schedule violates.
-    """
+    """A table with one row for each result: the verdict of a run, or the properties that some schedule violates."""
 
     title = "Side by side"
 

@@ -34,11 +34,10 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Provide a private Kafka broker for a block: the notebook's own one, or else one that is stopped after the block.
+    """Yield the environment variable of a private Kafka broker: the notebook's, or one that ends with the block.
 
-    Yields the environment variable that tells a pipeline the broker's address, as a dict. A broker that the user named
-    is never used, because the tested pipelines have fixed topic names. Raises `ServiceUnavailable` if no broker can be
-    started.
+    A broker that the user named is never used, because the tested pipelines have fixed topic names. Raises
+    `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:
@@ -51,10 +50,9 @@ def broker() -> Iterator[Mapping[str, str]]:
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
     """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
-    The pipeline starts without earlier output. `place` is the name of the write in the pipeline's recorded list of
-    writes, such as `rename output/part-<uuid>-0-3 #1`; `variables` are environment variables, such as those from
-    `broker`. Raises `ServiceUnavailable` if the machine cannot trace system calls, and `JobFailed` if the pipeline
-    never made this write, or if it failed.
+    `place` is the write's name in the pipeline's recording, and `variables` are those from `broker`. Raises
+    `ServiceUnavailable` if the machine cannot trace system calls, and `JobFailed` if the pipeline never made this write
+    or failed.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -93,11 +91,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Run a Python statement in a new process, in the folder `work`, and return what it prints.
-
-    The statement can use two functions of the pipeline's reader module: `read`, which returns the output rows, and
-    `reset`, which deletes the output and checkpoints of an earlier run.
-    """
+    """Run a statement, which can use the pipeline's `read` and `reset`, in a new process, and return its output."""
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"

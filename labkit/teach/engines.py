@@ -21,10 +21,7 @@ from labkit.view.lanes import Lane, Stage, picture, text
 
 
 class Engine(NamedTuple):
-    """One stream processor, such as Spark or Flink, that `lab.engines` compares, with a pipeline that runs on it.
-
-    The system calls and requests with which the pipeline writes were recorded earlier and come with labkit.
-    """
+    """One stream processor that `lab.engines` compares, with a pipeline whose writes were recorded earlier."""
 
     pipeline: str
     name: str

@@ -8,20 +8,16 @@ _cells: dict[int, str] = {}
 
 
 def note_cells() -> None:
-    """Begin to note from which cell each code execution comes; JupyterLab sends the cell's id to the kernel.
-
-    Does nothing outside of IPython.
-    """
+    """Note from which cell each execution comes, by the id that JupyterLab sends; does nothing outside of IPython."""
     if (shell := shell_here()) is not None:
         shell.events.register("pre_run_cell", _note)
 
 
 def executed() -> list[str] | None:
-    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook.
+    """Return the sources of the cells executed so far, in order; None outside of a notebook.
 
-    If a cell was executed several times, only its last source is returned, and each earlier source becomes an empty
-    text. If the front end sends no cell ids, labkit cannot know which executions are of the same cell, so it returns
-    all sources.
+    Only the last source of a cell is returned, and each earlier one becomes an empty text. If the front end sends no
+    cell ids, all sources are returned.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

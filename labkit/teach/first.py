@@ -18,9 +18,9 @@ _LIKE = 0.6
 
 
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
-    """Return a sentence that names the cell which defines `name` and must run first; empty if no cell defines it.
+    """Return a sentence on the cell that defines `name` and must run first; empty if no cell defines it.
 
-    `executed` are the sources of the cells run so far; the last of them failed. `file` is the notebook's file name.
+    The last of the `executed` cells failed. `file` is the notebook's file name.
     """
     cells = released_cells(_notebook(executed, file)) or ()
     own = _place(executed[-1], cells) if executed else None
@@ -36,10 +36,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 
 def _notebook(executed: Sequence[str], file: str) -> str:
-    """Return the name of the course's notebook that contains most of the executed cells.
-
-    If no cell identifies the notebook, return the name that occurs in `file`, or an empty text.
-    """
+    """Return the notebook with most of the executed cells; if no cell tells, the one named in `file`, or ""."""
     cells = {path.stem: released_cells(path.stem) or () for path in of_course(notebooks())}
     released = {name: {normal(cell.source) for cell in of_it} for name, of_it in cells.items()}
     common = Counter(source for sources in released.values() for source in sources)

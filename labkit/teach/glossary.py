@@ -47,19 +47,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """Return a dict from the name of another system, such as Flink, to its word for the same thing.
-
-        Systems without such a word are left out.
-        """
+        """Return the words of other systems for the same thing, by the system's name."""
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: term for name, term in named.items() if term not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """Parse the text of `glossary.toml`; return the names of its sections in order, and a dict from word to entry.
-
-    Raises `msgspec.ValidationError` for an unknown or invalid field.
-    """
+    """Return the sections of `glossary.toml` in order, and its entries by word. Raises `msgspec.ValidationError`."""
     sections: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(sections), {
         word: msgspec.convert({"word": word, "section": section, **fields}, Entry)

@@ -26,7 +26,7 @@ MOST_BYTES = 5_000_000
 def install() -> None:
     """Make IPython show a `NameError` as one sentence that names the cell to run first.
 
-    Does nothing outside of IPython, during grading, or if another exception handler is registered already.
+    Does nothing during grading, or if another exception handler is registered already.
     """
     shell, is_graded = shell_here(), find_spec("labkit.teach.exercises.cells") is None
     if shell is not None and not shell.custom_exceptions and not is_graded:
@@ -54,10 +54,7 @@ def _is_of(trace: TracebackType, namespace: object) -> bool:
 
 
 def warm_up() -> None:
-    """Start Spark drivers in the background if the notebook of this kernel calls `lab.crash` or `lab.panel`.
-
-    Does nothing if the notebook is unknown, or if no person is watching.
-    """
+    """Start Spark drivers in the background if a person is watching and the notebook calls one of `CALLS`."""
     path = Path(os.environ.get(FILE, ""))
     if "ipykernel" not in sys.modules or not _crashes(path):
         return

@@ -79,11 +79,7 @@ class Order(OnCard):
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a step that is repeated after a crash may get other rows than before.
-
-        If the design first writes a plan of the rows that a step takes, a repeated step nevertheless gets the same
-        rows.
-        """
+        """The guarantee of the design if a repeated step may get other rows, unless a plan says which."""
         return self.results[World.OTHER].guarantee
 
     @property
@@ -97,11 +93,7 @@ class Order(OnCard):
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return the guarantee and the violated properties of the design as plain data.
-
-        Both are listed twice: for repeated steps that get the same rows, and for repeated steps that get other rows.
-        Each violated property comes with a schedule that violates it, as a sentence and as a trace.
-        """
+        """Return guarantee and violated properties, each with a schedule, for both assumptions on repeated steps."""
         return {
             "design": str(self.design),
             "fault": self.fault.value,
@@ -134,9 +126,9 @@ class Order(OnCard):
         return "No schedule breaks the order."
 
     def trace(self, claim: str | None = None) -> Trace:
-        """Return a shortest schedule that violates the property `claim`, to pass to `lab.show`.
+        """Return a shortest schedule that violates `claim` (default: the first violated property), for `lab.show`.
 
-        Without `claim`, the first violated property is taken. Raises `InvalidInput` if no schedule violates it.
+        Raises `InvalidInput` if no schedule violates it.
         """
         broken = {**self.results[World.OTHER].witnesses, **self.results[World.SAME].witnesses}
         if not broken:
@@ -148,20 +140,15 @@ class Order(OnCard):
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """Return a list of the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
+        """Return the smallest changes that make the design exactly-once, with `quietly` also for readers meanwhile.
 
-        With `quietly`, readers must not see temporary faults either. `held` names the writes that cannot be changed,
-        because another system, such as the engine, makes them.
+        `held` names the writes that cannot be changed, because another system, such as the engine, makes them.
         """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return table rows: an assumption, the guarantee under it, and a schedule that violates a property.
-
-        The assumption is that a step which is repeated after a crash gets the same rows, or that it may get other rows.
-        There is one table row for each violated property; if no property is violated, the row says so.
-        """
+        """Return an assumption on repeated steps, the guarantee, and a schedule for each violated property, if any."""
         lines = []
         for world, verdicts in self.results.items():
             broken = [killing(claim, trace) for claim, trace in verdicts.witnesses.items()]
@@ -217,10 +204,7 @@ class Orders(Shown):
         )
 
     def __getitem__(self, name: str) -> Order:
-        """Return the design with this name, such as `spark-append`, or with this order of writes.
-
-        Raises `InvalidInput` if no design has this name or order.
-        """
+        """Return the design with this name or order of writes. Raises `InvalidInput` for any other text."""
         return Order(named(name), fault_of(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -277,8 +261,5 @@ def _without_plan(order: Order) -> str:
 
 @cache
 def orders() -> Orders:
-    """Search all schedules of every possible order of a sink's writes, and return a table of the guarantees.
-
-    The result is cached.
-    """
+    """Return a table of the guarantees of every possible order of a sink's writes; the result is cached."""
     return Orders()

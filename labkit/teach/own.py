@@ -60,10 +60,7 @@ class Tried(OnCard):
 
     @property
     def kills(self) -> list[str]:
-        """The guarantees after the kills in the first batch, one for each kill.
-
-        With two writers, they are the guarantees after the stops of the older writer.
-        """
+        """The guarantee after each kill, or each stop of the older of two writers, in the first batch."""
         return [each.verdict for each in self.places]
 
     def card(self) -> Card:
@@ -112,11 +109,9 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
-    """Test a learner's sink, as `lab.try_sink` does, and return the results.
+    """Test a learner's sink as `lab.try_sink` does, also on the axes (separately tested properties) in `also`.
 
-    `kind` is the kind of store, and `also` names further axes (separately tested properties). Raises `InvalidInput` if
-    the kind or the function cannot be used; the error's message begins with `called`, the name of the function that the
-    learner called.
+    Raises `InvalidInput` if the kind or the function cannot be used; its message begins with `called`.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -140,10 +135,7 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested(OnCard):
-    """The results of a crash test on real Spark, displayed as a card; `folder` contains its HTML pages.
-
-    If the crash test was called with the option `only`, the results are those of a few selected runs.
-    """
+    """The results of a crash test on real Spark, or of the runs in the option `only`; `folder` has its HTML pages."""
 
     report: "Report"
     folder: Path
@@ -164,10 +156,7 @@ class Tested(OnCard):
         return self.folder / "certificate.html"
 
     def card(self) -> Card:
-        """Return a card with the measured guarantee, the run with the worst result, and the paths of the pages.
-
-        If only selected runs were made, the card shows what broke, without a guarantee.
-        """
+        """Return a card with the measured guarantee, or with what selected runs broke, and the paths of the pages."""
         if self.report.settings.only:
             return self._short()
         report, weakest = self.report, self.report.summary.weakest
@@ -289,8 +278,8 @@ def _some(number: int, what: str) -> str:
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
     """Run a quick crash test on real Spark for `lab.crash_test`, and return its results.
 
-    `subject` is `FILE:NAME`, and `options` are further options of `labkit crashtest`. Raises the errors of a crash
-    test. Returns `Untested` if a server or Java is missing, or if the sink is still a stub.
+    Raises the errors of a crash test. Returns `Untested` if a server or Java is missing, or if the sink is still a
+    stub.
     """
     from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.page import keep

@@ -21,8 +21,7 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
     """Write a sink's source into a Python file, as `lab.save_sink` does, and return `FILE:foreach_batch`.
 
-    `kind` is the kind of store. Raises `InvalidInput` if the source, the file or the kind cannot be used; the error's
-    message begins with `called`, the name of the function that the learner called.
+    Raises `InvalidInput` if the source, the file or the kind cannot be used; its message begins with `called`.
     """
     path = Path(file)
     try:
@@ -68,19 +67,13 @@ def _what(sink: object) -> str:
 
 
 def sink_file(source: str, name: str, path: Path, kind: str) -> str:
-    """Return the text of a Python file with a sink's `source` and the code through which Spark calls the sink.
-
-    `name` is the sink's function, `path` the file to be written, and `kind` the kind of store.
-    """
+    """Return the text for the file `path`: a sink's `source`, and the code through which Spark calls `name`."""
     store, end = STORES[kind]
     return source + SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
 
 
 def first_function(file: Path) -> str:
-    """Return the name of the first function that a Python file defines; an empty text if it defines none.
-
-    Raises `InvalidInput` if the file cannot be read or is not valid Python.
-    """
+    """Return the first function that a file defines, or "". Raises `InvalidInput` if it is not valid Python."""
     try:
         body = ast.parse(file.read_text(encoding="utf-8")).body
     except (OSError, ValueError, SyntaxError) as error:

@@ -54,10 +54,7 @@ _START = """def my_sink(db, query, batch, rows):
 
 @dataclass(frozen=True)
 class SinkHistory(OnCard):
-    """The test results of a learner's sink after each notebook so far. They show how the sink has improved.
-
-    A notebook displays them as a card.
-    """
+    """The test results of a learner's sink after each notebook so far, displayed as a card."""
 
     tried: own.Tried
     editions: Sequence[tuple[str, Sequence[str]]]
@@ -97,10 +94,7 @@ class SinkHistory(OnCard):
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink, as `lab.my_sink` does, and return its results after each notebook so far.
-
-    `after` is the number of the present notebook. If `sink` is given, it first replaces the sink in `my_sink.py`.
-    """
+    """Test the learner's sink, as `lab.my_sink` does; a given `sink` first replaces the one in `my_sink.py`."""
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
@@ -207,10 +201,7 @@ def _in_file(name: str) -> Callable[..., Any]:
 
 
 def main(name: str) -> None:
-    """Run the learner's file, test its function `name` as a sink, and print the results as JSON.
-
-    Anything that the file itself prints goes to standard error.
-    """
+    """Run the learner's file, and test its function `name`; print the results as JSON, and its own output to stderr."""
     end_with_parent()
     channel = os.dup(1)
     os.dup2(2, 1)

@@ -71,10 +71,7 @@ class CrashPanel:
         self._show()
 
     def predict(self, guarantee: str | None) -> None:
-        """Store the guarantee that you expect, so that it appears next to the outcome; None deletes your prediction.
-
-        Raises `InvalidInput` for an unknown guarantee.
-        """
+        """Store the guarantee that you expect, or None. Raises `InvalidInput` for an unknown guarantee."""
         if guarantee is not None and guarantee not in GUARANTEES:
             raise InvalidInput(f"the prediction {guarantee!r} is not a guarantee; {nearest(guarantee, GUARANTEES)}")
         self.prediction = guarantee

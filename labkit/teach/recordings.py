@@ -35,10 +35,7 @@ class Recording(NamedTuple):
 
 
 class OnlyRecorded:
-    """A placeholder for a variable of a cell that was not run but only shown from a recording.
-
-    A learner can display the variable; any other use raises an error that says why.
-    """
+    """A placeholder for a variable of a cell that was not run; any use but displaying it raises an error."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -78,10 +75,9 @@ def released() -> frozenset[str]:
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return the name of a variable that the learner redefined and that this cell uses; empty if there is none.
+    """Return a variable that the learner redefined and on which this cell depends; empty if there is none.
 
-    `executed` are the sources of the cells that ran before. A variable also counts if another cell uses it to define
-    something that this cell uses.
+    `executed` are the sources of the cells that ran before.
     """
     waiting, seen = [source], set[str]()
     while waiting:
@@ -110,10 +106,7 @@ def install() -> None:
 
 
 def play(source: str) -> None:
-    """Show the recorded output of the cell with this source, or one sentence on why that is impossible.
-
-    A cell that only defines names shows nothing, as in an installed lab.
-    """
+    """Show the recorded output of a cell, nothing if it only defines names, or why that is impossible."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -144,11 +137,7 @@ def only_defines(source: str) -> bool:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs of a cell for display.
-
-    If an output is a card that compares a prediction with the result, a card with the learner's own prediction replaces
-    it.
-    """
+    """Yield the recorded outputs; a card with a prediction is replaced by one with the learner's own prediction."""
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

@@ -54,10 +54,7 @@ class Walk:
 
     @property
     def seen(self) -> str:
-        """What an outside reader saw during the run, as one line of text, with the crashes between the reads.
-
-        Raises `InvalidInput` if the simulator has no outside reader.
-        """
+        """What an outside reader saw, with the crashes, in one line. Raises `InvalidInput` without a reader."""
         history = blueprint(self.walk.model.name).history
         if history is None:
             raise InvalidInput(
@@ -79,10 +76,7 @@ class Walk:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the rows that an outside reader saw: which are lost, duplicated or unexpected.
-
-        Raises `InvalidInput` if the simulator writes no rows.
-        """
+        """The verdict on the rows that an outside reader saw. Raises `InvalidInput` if there are no rows."""
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
@@ -97,18 +91,12 @@ class Walk:
 
     @property
     def explanation(self) -> Explanation:
-        """Whether the data that an outside reader saw could come from a run without failures.
-
-        Raises `InvalidInput` if the simulator has no reader.
-        """
+        """Whether a run without failures could produce what readers saw. Raises `InvalidInput` without a reader."""
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """The number of steps during which an outside reader could see wrong data.
-
-        Raises `InvalidInput` if the simulator has no reader.
-        """
+        """The number of steps with wrong data in sight of a reader. Raises `InvalidInput` without a reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -310,11 +298,7 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the headline of a search's card, and the headline's colour.
-
-    The headline is the guarantee. If the simulator has no properties about rows, it says instead whether all properties
-    hold.
-    """
+    """Return the headline of a search's card, which is a guarantee or whether all properties hold, and its colour."""
     try:
         guarantee = search.guarantee
     except InvalidInput:

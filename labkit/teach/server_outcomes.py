@@ -53,10 +53,7 @@ class ShopOutcome(OnCard):
 
 @dataclass(frozen=True)
 class RebalanceOutcome(OnCard):
-    """The result of `lab.rebalance` for one program: which consumer charged which orders, and the verdict.
-
-    The verdict says which orders were charged twice or never.
-    """
+    """The result of `lab.rebalance` for one program: who charged which orders, and which of them twice or never."""
 
     verdict: Verdict
     charges: Sequence[tuple[str, int]]

@@ -15,19 +15,13 @@ _HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
 
 def notebooks() -> Path:
-    """Return the path of the folder with the course's original notebooks.
-
-    The folder does not exist if no notebooks are installed.
-    """
+    """Return the path of the folder with the original notebooks; it does not exist if none are installed."""
     inside = PACKAGE / "notebooks"
     return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
 
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
-    """Return the paths of the course's notebooks in a folder, in order.
-
-    With the suffix `.py`, return instead the paths of the Python files from which the notebooks are generated.
-    """
+    """Return the paths of the course's notebooks in a folder, in order, or with `.py` those of their sources."""
     paths = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(paths, key=lambda path: path.stem)
 
@@ -52,10 +46,7 @@ def released_cells(notebook: str) -> tuple[Cell, ...] | None:
 
 
 def code_cells(text: str) -> tuple[Cell, ...]:
-    """Return the code cells in the JSON text of a notebook.
-
-    Raises `ValueError`, `KeyError` or `TypeError` if the text is not a notebook.
-    """
+    """Return a notebook's code cells. Raises `ValueError`, `KeyError` or `TypeError` if the text is no notebook."""
     return tuple(_code_cells(json.loads(text)["cells"]))
 
 

@@ -54,10 +54,9 @@ def write(folder: Path, package: str) -> list[Path]:
 
 
 def with_notebooks(package: str) -> str:
-    """Return the pip requirement `package` with the extra `[lab]` added, which installs JupyterLab.
+    """Return the pip requirement `package` with the extra `[lab]` added, unless it names extras, to install JupyterLab.
 
-    A requirement that already names extras is returned unchanged. A URL becomes `labkit[lab] @ URL`. Otherwise `[lab]`
-    is inserted after the name `labkit`, or appended to the path of a wheel.
+    A URL becomes `labkit[lab] @ URL`. Otherwise `[lab]` comes after the name `labkit`, or after the path of a wheel.
     """
     if "[" in package:
         return package
@@ -79,11 +78,7 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return the course's template file `name` with its placeholders filled in.
-
-    The placeholders stand for the texts in `words`, the supported Java and Python versions, and a table of all
-    notebooks.
-    """
+    """Return the template file `name` with `words`, the versions of Java and Python, and the table of notebooks."""
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**values, **words})
@@ -99,10 +94,7 @@ class Listed(NamedTuple):
 
 
 def listed() -> list[Listed]:
-    """Return all notebooks of the course, each with the question in its title and the notebooks to read before.
-
-    Raises `ServiceUnavailable` if the installed package contains no notebooks.
-    """
+    """Return all notebooks of the course. Raises `ServiceUnavailable` if the package contains none."""
     results = []
     for source in _shipped():
         notebook = json.loads(source.read_text(encoding="utf-8"))

@@ -48,11 +48,10 @@ class NoInput(Exception):
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """Run the learner's latest answer to an exercise in a fresh namespace, as the grader does.
-
-    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The cells that set
-    the notebook's parameters, and the learner's own cells that the answer needs, run first. Returns None if there is no
+    """Run the learner's latest answer to an exercise in a fresh namespace, as the grader does; None if there is no
     answer.
+
+    `executed` are the sources of all cells run so far, and `released` the notebook's original cells.
     """
     cells = [Cell(source) for source in _newest(exercise.name, executed)]
     # The names of all answers, because a cell with another answer may define a helper with this answer's name.
@@ -75,10 +74,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells; if the newest answer to the exercise `name` is not Python, blank its older versions.
-
-    The notebook no longer contains the older versions, so the grader would not find them either.
-    """
+    """Return the executed cells; if the newest answer to `name` is not Python, its older versions become empty."""
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
         return list(executed)
@@ -93,10 +89,7 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions in `cells` to run for the answer at `place`: the cells that it needs, and then itself.
-
-    Only the learner's own cells count, whose positions are `own`. A cell that a needed cell needs is also run.
-    """
+    """Return the positions of the learner's own cells (`own`) that the answer at `place` needs, and then of itself."""
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):

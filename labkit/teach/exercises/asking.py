@@ -38,9 +38,8 @@ class Asker:
         self._answers: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """Return the answer of the learner's function to these arguments.
+        """Return the learner's answer to these arguments; a call with the same arguments as before is not repeated.
 
-        The function is not called again with arguments that it has already received; their answer comes from the cache.
         Raises `MissingSolution` if the function is not written yet, and `AnswerFailed` if it fails.
         """
         key = repr(arguments)  # several times faster than JSON
@@ -54,11 +53,7 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield the cases unchanged, and announce in advance the calls of the learner's function that they will cause.
-
-        `arguments` returns the arguments of the call for a case. A function in another process answers announced calls
-        faster.
-        """
+        """Yield the cases, and announce their calls, because a function in another process then answers faster."""
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
             self._answer.expect(arguments(case) for case in some)
@@ -78,11 +73,7 @@ class Asker:
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self, *, often: bool = False) -> str:
-        """Repeat some earlier calls of the learner's function, and compare the answers.
-
-        With `often`, a few short calls are repeated many times. Returns a sentence about the first answer that is
-        different now, or an empty text.
-        """
+        """Repeat some earlier calls, a few short ones `often`; return a sentence on an answer that differs, or ""."""
         for arguments, first in self._again(often=often):
             again = self._reply(*arguments)
             # As JSON, because in Python 1 == True == 1.0.
@@ -94,11 +85,7 @@ class Asker:
         return ""
 
     def _again(self, *, often: bool) -> Iterator[tuple[Sequence[Plain], Plain]]:
-        """Yield earlier calls of the learner's function, to be repeated, each as its arguments and its first answer.
-
-        Calls with long arguments are left out if others remain. With `often`, the calls may come in several rounds,
-        every second one in reverse order.
-        """
+        """Yield calls to be repeated, each with its first answer; with `often`, every second round in reverse order."""
         keys = list(self._answers)
         keys = keys[:: max(1, len(keys) // AGAIN)]
         keys = [key for key in keys if len(key) <= _LONG] or sorted(keys, key=len)[:1]
@@ -108,11 +95,7 @@ class Asker:
 
 
 def shown(value: Plain) -> str:
-    """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut.
-
-    Combining accents are written as escapes, so that a reader can distinguish two spellings of a word that look the
-    same.
-    """
+    """Return a value as Python source, cut to `SHOWN` characters, with combining accents as escapes, for messages."""
     try:
         text = distinct(repr(value)[: SHOWN + 1])
     except (ValueError, RecursionError):
@@ -128,10 +111,7 @@ def distinct(text: str) -> str:
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
-    """Return the learner's `value` if it is a list; otherwise raise `Unusable`.
-
-    `of` names the expected elements in the error message.
-    """
+    """Return the learner's `value` if it is a list; otherwise raise `Unusable` with the elements, `of`."""
     if type(value) is not list:
         raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")
     return value

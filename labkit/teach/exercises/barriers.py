@@ -30,10 +30,9 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Ask the learner's function what a task with `inputs` inputs should do next during an aligned checkpoint.
+    """Return which inputs the learner's rule would read, and whether it would copy the task's state.
 
-    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the answer as a pair:
-    the inputs that the task may read, and whether the task must copy its state.
+    Barriers have arrived on the inputs `at_barrier`, and the inputs `ended` are finished.
     """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
@@ -70,10 +69,7 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield tests: combinations of arrived barriers and ended inputs, each with the right decision for the task.
-
-    The right decisions come from the simulator `barriers` with aligned checkpoints.
-    """
+    """Yield combinations of arrived barriers and ended inputs, with the right decision of the simulator `barriers`."""
     model = make("barriers", {})
     assert isinstance(model, Barriers)
     rules = model.settings.rules

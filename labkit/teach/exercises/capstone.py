@@ -27,10 +27,7 @@ EIGHT: Mapping[str, Guarantee] = {
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
-    """Check the learner's predictions of the guarantees of eight sinks.
-
-    The message says how many predictions are right but not which, so the learner has to think about all of them again.
-    """
+    """Check the guarantees predicted for eight sinks; the message says how many are right, but not which."""
     try:
         guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, kills.WORDS))
     except Unusable as error:
@@ -42,10 +39,7 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 
 def numbered(batches: Sequence[Sequence[tuple[str, int]]]) -> list[list[Row]]:
-    """Return one list of rows for each batch; a batch is given as pairs of an item and an amount.
-
-    A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
-    """
+    """Return batches of rows, made from pairs of an item and an amount; `id` counts from 1 across all batches."""
     numbers = count(1)
     return [[{"id": next(numbers), "item": item, "amount": amount} for item, amount in batch] for batch in batches]
 
@@ -56,9 +50,7 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
 
 
 NASTY = 'O\'Brien-"L"-\\n-&lt;-\xb2-caf\xe9-nai\u0308ve-\u4e2d-\U0001f600-\n\t '
-"""A text with quotes of both kinds, escapes, letters in two normal forms, one above 16 bits, and white space of three
-kinds at its end.
-"""
+"""A text with quotes, escapes, two normal forms, a letter above 16 bits, and three kinds of white space at its end."""
 LONG_ITEM = f"{'cup-' * 50}"[: 200 - len(NASTY)] + NASTY
 """An item of as many characters as the task allows."""
 PUBLIC = moved(
@@ -69,10 +61,7 @@ MOST_ROWS = 60
 WIDE = moved(numbered([[(("pen", "cup", "ink")[number % 3], number % 4) for number in range(MOST_ROWS)]]), 500)
 """A single batch with as many rows as there may be."""
 OTHERS = numbered([[("pen", 2), ("ink", 1)], [("lamp", 1), ("pen", 2)], [("cup", 3)]])
-"""The rows of the second query, with smaller numbers than those of the first.
-
-A sink that keeps one largest number for all queries loses them.
-"""
+"""The rows of the second query; a sink that keeps one largest number for all queries loses these smaller ones."""
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
 """Pairs of queries whose names, or names with batch numbers, are easily confused."""
 
@@ -117,29 +106,23 @@ ITEMS = (
     ' O\'Brien-"L"\U0001f600\n',
     "\u4e2d-nai\u0308ve\n-caf\xe9\t",
 )
-"""Items that a sink easily mishandles: an empty and a long one, a number as text, and two with white space at the ends
-and letters that are composed of two characters or have more than 16 bits.
-"""
+"""Items that a sink mishandles: empty, long, a number as text, white space at the ends, composed or long letters."""
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
 FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUERY)
 """The separately graded aspects (axes) of the exercise `14b-folder`; the points of each are in `texts`."""
 
 EPOCHS = ([5], [1])
-"""The epoch of the writer of each of two queries.
-
-Epochs of different queries are independent, so the smaller one does not belong to an older writer.
-"""
+"""The epochs of the writers of two queries; they are independent, so the smaller one is not of an older writer."""
 
 
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return the tests that learners may see in an exercise on writing a sink: one `Variant` for each entry of `parts`.
+    """Return one `Variant` for each of `parts`, which are separately graded properties, such as crash safety.
 
-    An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` lists,
-    for each of two queries, the epochs (fencing numbers) of its successive writers; if `epochs` is given, a sink gets
-    the epoch as an argument before the query's name. `blanks` tells whether names of queries may contain blanks.
+    If `epochs` are given, a sink gets the epoch (fencing number) of its query's writer before the query's name.
+    `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

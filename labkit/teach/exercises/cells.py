@@ -58,10 +58,7 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs this cell; `place` is its position.
-
-        Grading runs the answers, the learner's other cells, and the cells that set parameters.
-        """
+        """Return whether grading runs this cell: an answer, any other cell of the learner, or parameters."""
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
@@ -70,8 +67,7 @@ class Selection:
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
     """Choose for each exercise the cell that is graded as the learner's answer.
 
-    `cells` are the cells of the learner's notebook, and `released` those of the original notebook. `answers` maps the
-    name of each exercise to the Python name that its answer must define.
+    `answers` maps the name of each exercise to the Python name that its answer must define.
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
@@ -121,10 +117,7 @@ def _first_line(source: str) -> str:
 
 
 def named_exercise(cell: Cell) -> str | None:
-    """Return the name of the exercise that a cell answers, from the comment above its code or from its metadata.
-
-    Returns None without such a name, and for a cell that only calls `lab.check`.
-    """
+    """Return the exercise that a cell names in a comment or its metadata; None if none, or if it only checks it."""
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
@@ -141,18 +134,12 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a cell's source without blanks at its beginning, at its end, and at the ends of its lines.
-
-    Saving a notebook may change these blanks.
-    """
+    """Return a cell's source without the blanks at its ends and at the ends of lines, which saving may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def python(source: str) -> str:
-    """Return a cell's source with IPython's magics and shell commands replaced by `pass`.
-
-    Returns an empty text for a cell in another language, such as `%%bash`.
-    """
+    """Return a cell's source with `pass` for IPython's magics and shell commands; empty for a cell such as `%%bash`."""
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -174,10 +161,7 @@ def is_python(source: str) -> bool:
 
 @_remembered
 def bound(source: str) -> frozenset[str]:
-    """Return all names that running a cell sets in the notebook's namespace.
-
-    The names include those that a function in the cell declares global. Empty if the cell is not valid Python.
-    """
+    """Return all names that running a cell sets, also by `global` in functions; none if it is not valid Python."""
     try:
         code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -196,10 +180,7 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 
 @_remembered
 def defined(source: str) -> frozenset[str]:
-    """Return the names that a cell defines on purpose: functions, classes, imports, and assigned variables.
-
-    Leaves out variables that are set only by loops, `with`, `except` or `:=`.
-    """
+    """Return the names that a cell defines on purpose, so not those set only by loops, `with`, `except` or `:=`."""
     tree = _tree(python(source))
     names = set[str]()
     todo: list[ast.AST] = [] if tree is None else [*tree.body]
@@ -269,11 +250,7 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Return sentences that explain why a cell may fail in grading although it works in its notebook.
-
-    `place` is the cell's position in `cells`, `released` are the original cells, and `chosen` says which cells are
-    graded.
-    """
+    """Return sentences on why the cell at `place` may fail in grading although it works in its notebook."""
     source = cells[place].source
     complaints = []
     if calls_input(source):
@@ -286,10 +263,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence for each name that a learner's cell uses, but that only an unchanged original cell defines.
+    """Return a sentence for each name that a cell uses and that only a cell defines which grading does not run.
 
-    Grading does not run unchanged cells. `there` are the names defined by the cells that grading runs, and `released`
-    are the original cells.
+    `there` are the names that the cells of the grading define, and `released` are the original cells.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [

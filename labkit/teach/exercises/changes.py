@@ -37,10 +37,9 @@ Change = tuple[str, str, int | None, int | None]
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """Return the messages by which a query announces that the count of a word changed from `before` to `after`.
+    """Return the messages by which a query announces a changed count, or "refused" if the encoding `way` has none.
 
-    `way` is the changelog encoding: append, retract or upsert. A count of None means that the query has no row for the
-    word. Returns "refused" if the encoding cannot express the change.
+    A count of None means that the query has no row for the word.
     """
     if after == before:
         return []
@@ -56,11 +55,10 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield test cases: a changelog encoding, a word, and the word's count before and after a change.
+    """Yield changes of `words` from every one of the `counts` to every other, or from the first to the second of
+    `pairs`.
 
-    If the variant has `counts`, each of its `words` changes from every count (or from no row) to every other. If it has
-    `pairs` of counts, a word changes from the first to the second count of each pair. If it has `groups` of words, each
-    of these words gets a few changes.
+    Each word of `groups` gets a few changes.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -111,10 +109,7 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A test case: a table, a message to apply to it, and the simulator's state right before it applies the message.
-
-    The state is None if labkit combined table and message without a simulation.
-    """
+    """A table, a message to apply to it, and the simulator's state before that; None if no simulation led there."""
 
     table: Table
     message: Message
@@ -133,10 +128,7 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return each pair of table and message that occurs when a simulated consumer applies a changelog.
-
-    Searches all runs of the simulator `changelog`; `parameters` is the simulator's configuration as JSON.
-    """
+    """Return each pair of table and message in any run of the simulator `changelog` with these `parameters` (JSON)."""
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -149,11 +141,10 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield test cases that need not occur in a simulation: a table, and a message to apply to it.
+    """Yield cases that need not occur in a simulation: all tables of up to `rows` rows, with every message.
 
-    If `parts` has `words` and `counts`, every message with these is combined with every table of up to `rows` rows. If
-    it has `groups` of similar words or `pairs` of similar counts, a case has one of them in the table and a similar one
-    in the message. If it has `many` (a word), tables of the largest size are built from this word.
+    With `groups` of words or `pairs` of counts, the message is about one that is similar to one in the table. With
+    `many` (a word), the tables have the largest size.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -186,10 +177,7 @@ def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
 
 
 def _longest(word: str) -> Iterator[_Case]:
-    """Yield cases with tables of `MOST_ROWS` rows, the largest size, and messages about a row of them or a missing row.
-
-    The words of the rows begin with `word`.
-    """
+    """Yield cases with tables of `MOST_ROWS` rows, built from `word`, and messages about any of the rows."""
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
     for kind, place in product((Kind.RETRACT, Kind.UPSERT, Kind.DELETE), (0, 1, last // 2, last - 1, last)):
@@ -203,11 +191,7 @@ def _longest(word: str) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield test cases (a table and a message), each with the configuration of the simulation from which it comes.
-
-    If the variant names `systems`, these are simulated. If it has `tables`, `_put_together` builds further cases from
-    it; the configuration of such a case is empty.
-    """
+    """Yield cases of the simulated `systems`, each with its system's configuration, and then cases of the `tables`."""
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
         for case in _met(json.dumps(parameters)):
@@ -267,11 +251,7 @@ def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states on which a learner's property is tested: a table, after some prefix of the input.
-
-    `parts` selects the tables: those listed in `tables`, or right tables and those `near` them, or all tables of up to
-    `rows` rows.
-    """
+    """Yield states with one of the listed `tables`, with tables `near` right ones, or with all of up to `rows` rows."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     if "tables" in parts:
@@ -310,11 +290,10 @@ def _in_several_orders(
     question: tuple[Any, ...],
     is_kept: bool,  # noqa: FBT001  # as in `Arrange`
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of a learner's property (`question`) with the rows of the table in several orders.
+    """Yield the arguments with a small table in every order of its rows, and with a longer one in six orders.
 
-    The rows of a small table come in every order. A longer table that is right (`is_kept`) comes in six orders: its
-    own, by count, and by the word's position in the input, each also reversed. A longer table that is wrong comes in
-    one of these six.
+    The six are its own order, by count, and by the word's place in the input, each also reversed. A longer table that
+    is wrong comes in one of them.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -341,20 +320,12 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return an input, the word `one`, and tables to compare with it, as a dict for the tests of exercise `10b-prefix`.
-
-    The tables have a row for `one`, for `other`, which is easily confused with it, or for both; only the first is
-    right.
-    """
+    """Return the input `one`, and tables with a row for it (right), for the similar word `other`, and for both."""
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 
 
 def large_counts(number: int) -> dict[str, object]:
-    """Return an input and tables to compare with it, with large counts, for the tests of exercise `10b-prefix`.
-
-    The result is a dict. The input has `number` words *a* and ten words *b*. The first table is right, and the others
-    have a wrong count or lack a row.
-    """
+    """Return an input of `number` words *a* and ten *b*, with the right table and wrong ones (a count, a row less)."""
     counts = [(number, 10), (number + 1, 10)]
     if number < 1_000:  # a long input takes longer
         counts += [(number + more, 10) for more in (-1, 100, 256, 1_000, 2**32)]
@@ -364,11 +335,7 @@ def large_counts(number: int) -> dict[str, object]:
 
 
 def many_rows(number: int) -> dict[str, object]:
-    """Return an input and tables to compare with it, with many rows, for the tests of exercise `10b-prefix`.
-
-    The result is a dict. The input has `number` different words. The first table is right, two have a wrong count near
-    their end, and one lacks the last row.
-    """
+    """Return an input of `number` words, with the right table, two with a wrong count near the end, and one cut."""
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
     wrong = [[*rows[:late], [words[late], 2], *rows[late + 1 :]] for late in (number - 12, number - 1)]
@@ -380,21 +347,14 @@ BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", 
 
 
 def glued_rows(one: str, other: str) -> dict[str, object]:
-    """Return an input and tables to compare with it, for the tests of exercise `10b-prefix`, as a dict.
-
-    In the wrong tables, one row looks like two rows once it is written as text. So an answer that compares joined texts
-    fails.
-    """
+    """Return an input and tables in which one row looks like two rows once it is written as text."""
     marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
     tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
     return {"input": f"{one}-{other}-{other}", "tables": [[[one, 1], [other, 2]], *tables]}
 
 
 def words_alike(word: str) -> tuple[str, ...]:
-    """Return words that an answer may confuse with `word`.
-
-    They differ from `word` in upper and lower case, are cut off, have one more letter or blank, or lack its blanks.
-    """
+    """Return words that differ from `word` in case, by one letter or in blanks, or that are a part of it."""
     others = (word.capitalize(), word.title(), word.upper(), word.lower(), f"{word} ", f" {word}", f"{word}s")
     inside = (word[:-1], word[:8], word.replace(" ", ""), word.replace(" ", "  "))
     return tuple(other for other in dict.fromkeys((*others, *inside)) if other != word)

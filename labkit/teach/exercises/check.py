@@ -38,10 +38,7 @@ _forgotten: dict[str, int] = {}
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Check an answer for `lab.check`, and print the observed and the expected result.
-
-    If a simulated schedule shows an error, a view of this schedule opens at the step with the error.
-    """
+    """Check an answer for `lab.check`, print the result, and show the schedule that refutes it, if there is one."""
     try:
         _check(name, strict=strict)
     except (ImportError, OSError, ServiceUnavailable):
@@ -77,10 +74,7 @@ def _check(name: str, *, strict: bool | None) -> None:
 
 
 def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument
-    """Return whether a failed check raises an error.
-
-    If `choice` is None, the environment variable LABKIT_STRICT decides.
-    """
+    """Return whether a failed check raises an error; if `choice` is None, LABKIT_STRICT decides."""
     return os.environ.get(STRICT, "") not in {"", "0"} if choice is None else choice
 
 
@@ -138,10 +132,7 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer in a fresh namespace, as in grading; return the result, or None outside of a notebook.
-
-    If no executed cell contains an answer, the result has an empty namespace.
-    """
+    """Run the answer in a fresh namespace, as in grading; None outside of a notebook, empty without an answer."""
     sources = executed()
     released = released_cells(exercise.notebook)
     if sources is None or released is None:
@@ -156,11 +147,7 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning and the reason if an answer passes in its notebook but would fail in grading.
-
-    `namespace` is the notebook's. `graded` is the run of the answer as in grading, and `findings` are the results of
-    this run.
-    """
+    """Print a warning if an answer passes in its notebook, but not as in grading (`graded`, `findings`)."""
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
@@ -183,11 +170,10 @@ def _keep_first(name: str, finding: Finding) -> None:
 def judged(
     exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None, place: int = -1
 ) -> list[Finding] | None:
-    """Test an answer with each visible variant (configuration) of the exercise, up to the first failure.
+    """Test an answer with the visible variants, up to the first failure; None if there is no answer yet.
 
-    Returns the results, or None if there is no answer yet. `sources` are the cells that have run, and `place` is the
-    position of the cell that defines the answer. If `sources` is given, the cells also run in a new process, where a
-    function that passed must return the same answers again.
+    If `sources`, the cells that have run, are given, they also run in a new process, where a function that passed must
+    return the same answers. `place` is the position of the cell that defines the answer.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -240,10 +226,9 @@ def _show(finding: Finding) -> None:
 
 
 def solutions(name: str) -> dict[str, str]:
-    """Return a dict from title to source code with the solutions of an exercise, the reference first; empty if none.
+    """Return the solutions of an exercise as a dict from title to source, the reference first; empty if none.
 
-    Learners see the solutions when their own answer has passed. The file is compressed only so that nobody reads a
-    solution by accident.
+    The file is compressed only so that nobody reads a solution by accident.
     """
     packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
     return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}
@@ -280,10 +265,7 @@ def progress(notebook: str | None = None) -> None:
 
 
 def is_of(exercise: Assignment, notebook: str) -> bool:
-    """Return whether an exercise belongs to the notebook with this number or file name.
-
-    `"09"` does not include notebook `"09b"`.
-    """
+    """Return whether an exercise belongs to the notebook with this number or file name; `"09"` is not `"09b"`."""
     number = exercise.notebook.partition("_")[0]
     return number == notebook or ("_" in notebook and exercise.notebook.startswith(notebook))
 
@@ -294,10 +276,7 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete answers and progress, as `lab.reset` does.
-
-    The cell with the answer stays in the notebook, so the grader would still take it as the answer.
-    """
+    """Delete answers and progress, as `lab.reset` does; a cell with the answer still counts in grading."""
     if name is not None:
         _say_where(name)
         name = find(name).name

@@ -38,21 +38,14 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the arguments of the calls in which the learner's function forbade the actions of this stuck state.
-
-        Returns an empty list if some action is possible, because the state is then not stuck.
-        """
+        """Return the calls that forbade every action of a stuck state; none if the state is not stuck."""
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the arguments of the call in which the learner's function allows or forbids an action.
-
-        The function decides before the action happens, in the state `before`. Returns None for an action on which it
-        does not decide.
-        """
+        """Return the arguments with which the learner's function decides on an action; None if it does not decide."""
         return self.open_model.question(before, action)
 
 
@@ -64,10 +57,7 @@ class Busy(NamedTuple):
 
 
 class Run(Overlay[Any]):
-    """A simulator that performs, one after the other, the steps which the learner's function returns as a list.
-
-    A crash can happen between two steps.
-    """
+    """A simulator that performs the steps of the learner's list one by one, so that a crash can happen between two."""
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
@@ -78,10 +68,9 @@ class Run(Overlay[Any]):
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the actions possible in this state, as one list.
+        """Return the learner's next step, if any is left, and every action that the learner does not control.
 
-        The list contains the next step in the learner's list of steps, if any is left, and every possible action that
-        the learner does not control. Raises `Unusable` if that step is impossible in this state.
+        Raises `Unusable` if that step is impossible in this state.
         """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
@@ -96,9 +85,9 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Return the state after an action; if the action requires new steps, ask the learner's function for them.
+        """Return the state after an action, with new steps of the learner's if the action asks for them.
 
-        Raises `Unusable` if the function returns impossible steps.
+        Raises `Unusable` if these steps are impossible.
         """
         after = self.open_model.apply(state.state, action)
         question = self.open_model.asks(state.state, action, after)

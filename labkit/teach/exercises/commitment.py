@@ -25,10 +25,7 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's recovery rule in every schedule of a simulated two-phase commit.
-
-    In the schedules participants crash and messages get lost, as `variant` configures.
-    """
+    """Check a learner's recovery rule in every schedule of a simulated two-phase commit with crashes and losses."""
     open_model: Any = make("recovery_drill", dict(variant.parameters))
     return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 

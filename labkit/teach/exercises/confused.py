@@ -33,11 +33,9 @@ NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**6
 
 
 def numbers_alike(large: int) -> list[int]:
-    """Return positive numbers of at most 63 bits that a wrong rule confuses with `large`.
+    """Return positive 63-bit numbers that a rule confuses with `large` if it cuts, rounds or hashes numbers.
 
-    Such a rule cuts, rounds or hashes numbers. Some of the numbers differ from `large` by a power of two or ten, or by
-    a usual modulus. Others have its digits in another order, or only its first or last digits. `large` should have
-    about 18 digits.
+    `large` should have about 18 digits.
     """
     # A rule that rounds confuses the nearest numbers, so these come last: the first number tells which rule it is.
     steps = [*(2**power for power in range(24, 63)), *(10**power for power in range(9, 19)), *MODULI]
@@ -51,9 +49,9 @@ def numbers_alike(large: int) -> list[int]:
 
 
 def texts_alike(word: str) -> Iterator[list[str]]:
-    """Yield groups of different texts that a rule confuses if it cuts, folds, strips, simplifies or hashes a text.
+    """Yield groups of texts, most built from `word`, that a rule confuses if it cuts, folds, strips or hashes them.
 
-    Most texts are built from `word`, which should consist of a few different small letters.
+    `word` should consist of a few different small letters.
     """
     groups = [
         [word, word.upper(), word.title(), word[:-1] + word[-1].upper(), f"{word}s", word[:-1], f"a{word}", word[1:]],
@@ -115,8 +113,5 @@ DIGITS = ((1, 10), (12, 120), (12, 21), (123, 1_234), (12, 123), (12, 312), (5, 
 
 
 def counts_apart(count: int) -> tuple[tuple[int, int], ...]:
-    """Return pairs of different counts that a comparison confuses if it divides, cuts, caps or rounds them.
-
-    `count` is a number below 1,000, which many of the pairs contain.
-    """
+    """Return pairs of counts that a rule confuses if it divides, cuts, caps or rounds; `count` is below 1,000."""
     return (*((count, count + difference) for difference in APART), *NEIGHBOURS, *DIGITS)

@@ -25,10 +25,10 @@ Chosen = dict[str, Any]
 
 
 def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """Check that a learner's dict, called `name` in messages, has the right keys and allowed values; return a copy.
+    """Return the learner's dict if it has the keys of `options_by_key`, with allowed values or values of the right
+    type.
 
-    `options_by_key` maps each key that the dict must have to the allowed values, or to their type. Raises `Unusable`
-    for any other dict or value.
+    Raises `Unusable` for any other dict or value.
     """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
@@ -53,11 +53,10 @@ def _searched(model: str, values: str) -> Exploration:
 
 @dataclass(frozen=True)
 class Settings:
-    """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain properties.
+    """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain `claims`.
 
-    `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps the
-    dict's keys to the allowed values. The function `parameters` turns the learner's settings into parameters of the
-    simulator; a variant adds further parameters, such as failures.
+    `chosen` maps the keys of the learner's dict `name` to the allowed values. `parameters` turns the dict into
+    parameters of the simulator; a variant adds further ones, such as failures.
     """
 
     name: str
@@ -67,10 +66,7 @@ class Settings:
     parameters: Callable[[Chosen], Mapping[str, object]] = dict
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules with the learner's settings; the answer passes if no schedule violates a claim.
-
-        The claims are the properties named in `claims`.
-        """
+        """Search all schedules with the learner's settings, until one violates a claim."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, {**self.parameters(chosen), **dict(variant.parameters)})
@@ -102,8 +98,7 @@ def settings_text(values: Mapping[str, Plain]) -> str:
 class Prediction:
     """An exercise in which a learner predicts values of a simulated run. Wrong predictions pass as well.
 
-    `name` is the Python name of the learner's dict. `run` returns the run, and `facts` maps each key of the dict to a
-    function that reads the real value from the run.
+    `facts` maps each key of the learner's dict `name` to a function that reads the real value from the run.
     """
 
     name: str
@@ -111,10 +106,7 @@ class Prediction:
     facts: "Mapping[str, Callable[[Walk], Any]]"
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Simulate the run, and report each predicted value next to the real one.
-
-        Raises `MissingSolution` if the learner has predicted nothing yet.
-        """
+        """Report each predicted value next to that of the run. Raises `MissingSolution` without a prediction."""
         value, walk = answer.value(), self.run()
         came = {key: list(fact) if isinstance(fact := read(walk), tuple) else fact for key, read in self.facts.items()}
         try:
@@ -133,10 +125,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """A multiple-choice exercise, whose options are identified by letters.
-
-    `reasons` explains for each letter why the option is right or wrong; `right` is the letter of the right option.
-    """
+    """A multiple-choice exercise; `reasons` explains each option by its letter, and `right` is the right letter."""
 
     name: str
     reasons: Mapping[str, str]

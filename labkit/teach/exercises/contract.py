@@ -35,21 +35,16 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A learner's answer contains a value that JSON cannot represent.
-
-    The message is a sentence without its subject; the caller adds the subject, such as `recover([])`.
-    """
+    """A learner's answer contains a value that JSON cannot represent; the caller adds the subject of the message."""
 
 
 def plain(value: object) -> Plain:
     """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
-    Tuples become lists. Members of an enum become their values, and NumPy's values become Python's. An instance of a
-    subclass, such as `Counter`, becomes an instance of the built-in type. `None` is a valid answer.
-
-    Raises `MissingSolution` for a value that contains nothing but `...`. Raises `NotPlain` for `...` among other
-    values, for other types, for more nesting levels than `DEEPEST`, for whole numbers of `LARGEST` or more, and for
-    more than `MOST_CHARACTERS` as JSON. Passes on any error that a method of the learner's own type raises.
+    Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass those of
+    the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that contains nothing but `...`.
+    Raises `NotPlain` for `...` among other values, for other types, and beyond `DEEPEST`, `LARGEST` or
+    `MOST_CHARACTERS`. Passes on any error that a method of the learner's own type raises.
     """
     if _is_small(value):
         return cast("Plain", value)
@@ -76,20 +71,14 @@ def _is_small(value: object) -> bool:
 
 
 def listed(value: object) -> object:
-    """Return the items of an iterator, range or dict view as a list, and any other value unchanged.
-
-    Set a time limit before the call, because a generator runs the learner's code, which may never end.
-    """
+    """Return an iterator, range or dict view as a list, and any other value unchanged; a generator may never end."""
     if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
         return list(islice(value, MOST_CHARACTERS + 1))
     return value
 
 
 def error_text(error: BaseException) -> str:
-    """Return the type and the message of an error of a learner's code, cut to `MOST_OF_ERROR` characters.
-
-    Only the type is returned if the error's own `__str__` fails.
-    """
+    """Return the type and the message of an error of a learner's code; only the type if its `__str__` fails."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001  # whatever the learner's method raises
@@ -231,10 +220,7 @@ class Level(StrEnum):
 
 
 class AnswerFailed(LabError):
-    """The learner's code failed, and the message says how.
-
-    The code raised an error, returned a value that JSON cannot represent, took too long, or ended its process.
-    """
+    """The learner's code raised an error, returned a value that is not plain, took too long, or ended its process."""
 
     exit_code = 1
 
@@ -246,10 +232,7 @@ class NotPassed(LabError):
 
 
 class Answer(Protocol):
-    """A learner's answer to an exercise: either a constant or a function.
-
-    A judge, the function that checks the answer, accesses it only by these methods.
-    """
+    """A learner's answer to an exercise, a constant or a function; a judge accesses it only by these methods."""
 
     def value(self) -> Plain:
         """Return the learner's constant.
@@ -258,34 +241,25 @@ class Answer(Protocol):
         """
 
     def call(self, *arguments: Plain) -> Plain:
-        """Call the learner's function and return its result.
+        """Call the learner's function, which must return the same result for the same arguments.
 
-        A learner's function must return the same result for the same arguments. Raises `MissingSolution` if the
-        function is not written yet (it raises `NotImplementedError` or `MissingSolution`, or returns nothing but
-        `...`), and `AnswerFailed` if it fails.
+        Raises `MissingSolution` if the function is not written yet (it raises `NotImplementedError` or
+        `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
         """
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Announce the arguments of the next calls, which saves time for a function in another process.
-
-        The caller must then make all announced calls; it may stop early only after a wrong answer.
-        """
+        """Announce calls, which the caller must then make up to a wrong answer; it saves time in another process."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink until it makes a request without a reply; return this request, or how the sink ended.
+        """Run the learner's sink until it makes a request without a reply, as `steps.step` does, and return that event.
 
-        The result has the form in which `steps.step` returns it. `kind` is the kind of store, and `exchanges` are the
-        sink's earlier requests with the store's replies. `arguments` are passed to the sink after its first argument,
-        the store. Raises `MissingSolution` and `AnswerFailed` as `call` does.
+        `arguments` are passed to the sink after its first one, the store. Raises the errors of `call`.
         """
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of testing an answer with one configuration of its exercise.
-
-    `observed`, `expected` and `message` are sentences for the learner.
-    """
+    """The result of testing an answer with one variant; `observed`, `expected` and `message` are for the learner."""
 
     passed: bool
     message: str
@@ -301,10 +275,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration with which an answer to an exercise is tested, such as a number of crashes.
-
-    The meaning of its parameters depends on the exercise.
-    """
+    """One configuration with which an answer is tested; the meaning of its parameters depends on the exercise."""
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -357,20 +328,14 @@ class Assignment:
     """Whether the judge ignores the order of a returned list; then it may also differ after a restart."""
 
     def same(self, one: Plain, other: Plain) -> bool:
-        """Return whether two results of a learner's function are equal.
-
-        If the exercise sets `any_order`, lists with the same elements in different order are also equal.
-        """
+        """Return whether two results are equal, with `any_order` also as lists in different order."""
         if self.any_order and type(one) is list and type(other) is list:
             one, other = (sorted(each, key=_as_json) for each in (one, other))
         return _as_json(one) == _as_json(other)
 
     @property
     def is_graded(self) -> bool:
-        """Whether the exercise gives points.
-
-        Predictions give none, and neither do multiple-choice questions, because they are easy to guess.
-        """
+        """Whether the exercise gives points; predictions and multiple choice, which is easy to guess, give none."""
         return self.points > 0
 
 
@@ -381,17 +346,11 @@ def _as_json(value: Plain) -> str:
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]
 """A function that tests an answer with one variant. It raises only the errors of `Answer`, whatever an answer does."""
 JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
-"""A function that tests an answer with several variants at once, because that is faster.
-
-If it raises an error, none of the variants counts as judged.
-"""
+"""A function that tests an answer with several variants at once, which is faster; an error is of all of them."""
 
 
 class Judging(NamedTuple):
-    """How the answers to an exercise are checked: a function, and the configurations that learners may see.
-
-    If `judge_together` is given, it checks several configurations at once, which is faster than one by one.
-    """
+    """How the answers to an exercise are checked; `judge_together` checks several configurations at once."""
 
     judge: Judge
     public: Sequence[Variant]
@@ -400,10 +359,7 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Return how an exercise is checked: by the function `judge`, with the visible configurations `public`.
-
-    `together` is a function that checks several configurations at once.
-    """
+    """Return a `Judging` with the visible configurations `public`."""
     return Judging(judge, public, together)
 
 

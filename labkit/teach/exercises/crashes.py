@@ -22,10 +22,7 @@ CHOSEN = {
 
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's sink settings in one real Spark run, which SIGKILL ends at the failpoint that `variant` names.
-
-    Raises a `LabError` if the run fails.
-    """
+    """Check a learner's sink settings in one real Spark run, as `judge_sinks` does."""
     [finding] = judge_sinks(answer, [variant])
     return finding
 
@@ -33,8 +30,8 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
     """Check a learner's sink settings in one real Spark run for each variant, and return the results in the same order.
 
-    A variant has the failpoint and batch at which Spark is killed, and the number of records per batch. The runs reuse
-    Spark drivers, to save time. Raises a `LabError` if one of the runs fails.
+    A variant has the failpoint and batch of the SIGKILL, and the number of records per batch. The runs reuse Spark
+    drivers, to save time. Raises a `LabError` if one of the runs fails.
     """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
@@ -75,10 +72,7 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill one Spark run at each failpoint in `places`; return the outcomes, each with the text that a reader saw.
-
-    `chosen` are the learner's sink settings, and `records` the numbers of records per batch in these runs.
-    """
+    """Kill one Spark run at each of the `places`; return the outcomes, each with the text that a reader saw."""
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {

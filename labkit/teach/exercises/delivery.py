@@ -16,10 +16,8 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    A variant with `known`, `large` or `size` tests single messages instead, each with a table of ids that the receiver
-    has already stored. With `known`, this list is the table. With `large`, the table contains this id, and the messages
-    have similar ids. With `size`, the table contains that many ids, which follow the id `first`, and the messages have
-    the ids at `places`, and the new ids `fresh`, if there are any.
+    Other variants test single messages, with a table of stored ids: the list `known`; a table with the id `large`, for
+    messages with similar ids; or `size` ids after `first`, for the ids at `places` and the new ids `fresh`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -38,11 +36,7 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a message id and a table of known ids, with ids that a careless comparison confuses.
-
-    In most pairs, the table contains the variant's `large`, and the message id is a similar number. `large` is also
-    tested as a message id: once with a table that contains it, and once with a table of similar ids.
-    """
+    """Yield message ids and tables of known ids that are similar to `large`, or contain it."""
     large = variant["large"]
     for number in (large, *numbers_alike(large)):
         yield number, [3, large, 7]

@@ -31,10 +31,7 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """Return the numbers (1 to 5, the keys in `DEMANDS`) of the requirements that a store does not meet for a job.
-
-    `store` describes a store's transactions, and `job` has the interval and duration of checkpoints and the downtime.
-    """
+    """Return the numbers (keys of `DEMANDS`) of the demands that a store does not meet for a job."""
     kept = {
         1: store["shows"] == "committed",
         2: store["open"] is None or store["open"] > job["interval"],
@@ -56,10 +53,9 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
-    """Yield pairs of a store and a job whose times come from the variant.
+    """Yield pairs of a store and a job: all combinations of properties, with limits near what the job needs.
 
-    The first store meets every requirement. The later ones combine all properties, with time limits just below, just
-    above or far from what the job needs.
+    The first store meets every requirement.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]
@@ -102,10 +98,7 @@ BROKEN = Cases("broken", _stores, _wrong, "It is right about {} stores")
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function: the rows read, and a dict from transaction to its status.
-
-    A row is `[offset, transaction]`, with an empty text for the transaction if it belongs to none.
-    """
+    """Return the rows read, `[offset, transaction]` (empty for none), and a dict from transaction to its status."""
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -116,11 +109,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states for all statuses of some transactions and all choices of rows that a reader has read.
-
-    A row belongs to any of the transactions or to none. `parts` has the number of `transactions`, and the largest
-    number of `rows`.
-    """
+    """Yield states for all statuses of `transactions`, and all choices of up to `rows` rows that a reader has read."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]
@@ -139,9 +128,8 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 def judge_early(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
 
-    The cases are states of the simulators that the variant lists. If the variant has `named`, the cases are
-    transactions with names similar to `named` instead; if it has `reads`, they are tables with this number of rows and
-    transactions.
+    The cases are states of simulators; or, with `named`, transactions with similar names; or, with `reads`, tables with
+    this number of rows and transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:
@@ -150,10 +138,7 @@ def judge_early(answer: Answer, variant: Variant) -> Finding:
 
 
 class Reads(NamedTuple):
-    """A test case: rows that readers have read, and in `ends` the status of each transaction.
-
-    `is_kept` tells whether none of the rows belongs to an aborted transaction.
-    """
+    """The rows that readers have read, each transaction's status, and whether none is of an aborted one."""
 
     read: list[Plain]
     ends: dict[str, Plain]
@@ -177,10 +162,7 @@ def _names_alike(variant: Variant) -> Iterator[Reads]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
-    """Return a test case without a fault: readers have read one row of each transaction that is not aborted.
-
-    `aborted` lists the aborted transactions among `names`; the others are open, prepared or committed.
-    """
+    """Return a case in which one row was read of each transaction among `names` that is not `aborted`."""
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)

@@ -32,19 +32,13 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield a description of every kind of store in which rows become visible in the way `rows`, such as `together`.
-
-    The kinds differ in whether the store can stage rows, and in the writes that it can make atomically with the rows.
-    """
+    """Yield every kind of store with such `rows`: it may stage rows, and join marker or note to them."""
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return why a sink cannot make its writes in the order `steps` with a store; empty if it can.
-
-    The text is the end of a sentence.
-    """
+    """Return why a sink cannot write in the order `steps` with a store, as the end of a sentence; empty if it can."""
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
         return "a write occurs twice"
@@ -66,10 +60,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return the design of a sink for the simulator: it makes the writes in `steps` in this order.
-
-    After a restart it uses everything that it has written, such as a marker.
-    """
+    """Return the simulator's design of a sink that writes `steps`, and uses all that it has written after a restart."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -85,10 +76,9 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash by which a sink that writes in the order `steps` loses or repeats rows.
+    """Return a sentence about a crash after which the order `steps` loses or repeats rows; empty if there is none.
 
-    The sentence is empty if there is no such crash. With `quiet`, wrong rows that a reader sees only temporarily count
-    as well.
+    With `quiet`, wrong rows that a reader sees only temporarily count as well.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
@@ -112,10 +102,7 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Return whether a sink can be exactly-once on this store, with some order of writes.
-
-    With `quiet`, a reader must never see wrong rows, not even temporarily.
-    """
+    """Return whether some order of writes is exactly-once on this store; `quiet` as for `harm`."""
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
@@ -174,11 +161,7 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield pairs: an engine's name, and a list of file names that a crash can leave in the engine's checkpoint.
-
-    If the variant has `lists`, these are the lists of file names. Otherwise they contain the files of steps whose
-    numbers begin with `first`.
-    """
+    """Yield an engine's name and the files that a crash can leave: `lists`, or those of steps from `first` on."""
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):
         yield from ((engine, list(each)) for each in lists)

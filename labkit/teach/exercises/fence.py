@@ -17,10 +17,7 @@ FENCED = "fenced"
 
 
 class Request(NamedTuple):
-    """A request to a store of rows, with the store's state when the request arrives.
-
-    `story` lists the requests before this one, as text.
-    """
+    """A request to a store of rows, the store's state when it arrives, and in `story` the requests before it."""
 
     newest: int
     """The newest generation of the consumer group from which the store has accepted a request."""
@@ -36,11 +33,7 @@ class Request(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A store of rows after a request.
-
-    `newest` is the newest generation, `following` the offset after the last row, and `accepted` the offsets just
-    accepted.
-    """
+    """A store after a request: its newest generation, the offset after its last row, and the offsets just accepted."""
 
     newest: int
     following: int
@@ -48,11 +41,9 @@ class Stored(NamedTuple):
 
 
 def judge_admit(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's rule for admitting requests to a partitioned store, on every request possible in a run.
+    """Check a learner's rule for admitting requests to a partitioned store.
 
-    `variant` has either `requests`, a list of the arguments of each call, or three parameters from which all requests
-    are built: `topic` (the offsets of its records), `generations` (of the owners), and `batch` (the most records in a
-    request).
+    The variant has either `requests`, the arguments of each call, or what `_requests` needs for all requests of a run.
     """
     ask = Asker(answer, "admit")
     parameters = dict(variant.parameters)
@@ -77,11 +68,7 @@ def _right(request: Request) -> Stored | None:
 
 
 def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
-    """Yield every request that can arrive in a run, each with a shortest sequence of requests before it.
-
-    The arguments are the offsets of the topic's records, the generations of the owners, and the most records in a
-    request.
-    """
+    """Yield every request of up to `batch` records of the `topic`, each with a shortest run of requests before it."""
     todo = deque[tuple[int, int, tuple[str, ...]]]([(0, 0, ())])
     seen = {(0, 0)}
     while todo:
@@ -139,10 +126,7 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return two messages on the first fault in the list of accepted offsets, one with details and one without.
-
-    Returns None if the answer lists exactly the right offsets, in order.
-    """
+    """Return a detailed and a general message on the first fault in the accepted offsets, or None."""
     sent, accepted = {*request.offsets}, {*answer.accepted}
     for offset in answer.accepted:
         if offset not in sent:
@@ -201,10 +185,7 @@ def long_request(first: int, stored: int, size: int = MOST_RECORDS) -> tuple[int
 
 
 def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests whose generations, or offsets, differ by one and are equal as floating-point numbers.
-
-    `even` is a multiple of 4, at least 2**53 and less than 2**54.
-    """
+    """Yield requests whose numbers differ by one and are equal as floats; `even` is a multiple of 4 from 2**53 on."""
     assert float(even) == float(even + 1)
     yield even + 1, 5, even, (5,)
     yield even, 5, even + 1, (5,)
@@ -222,11 +203,7 @@ MULTIPLES = (
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests with generations or offsets that are multiples of many numbers, or next to such a multiple.
-
-    At a multiple, the remainder of a division becomes 0 again. The requests reveal an answer that divides, cuts, caps
-    or rounds generations or offsets.
-    """
+    """Yield requests near multiples of many numbers, for an answer that divides, cuts, caps or rounds its numbers."""
     for number in MULTIPLES:
         yield number - 1, 5, number, (5,)
         yield number, 5, number - 1, (5,)

@@ -24,10 +24,9 @@ from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """A function that returns the part of a state that a property sees: the arguments of the learner's function."""
 Arrange = Callable[[tuple[Any, ...], bool], Iterable[tuple[Any, ...]]]
-"""A function that returns several versions of the arguments for a state, which must all get the same answer.
+"""A function that returns versions of the arguments for a state that must get the same answer, such as rows reordered.
 
-They differ only in something that must not matter, such as the order of rows. The function gets the arguments, and
-whether True is the right answer.
+The function gets the arguments, and whether True is the right answer.
 """
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 """A function that builds states from a model and the parts in a variant, whether or not a run reaches these states."""
@@ -45,10 +44,7 @@ class ObservedModel(Overlay[Any]):
 
 
 class Case(NamedTuple):
-    """One test of a learner's property: the arguments of a call (`question`), and the right result (`is_kept`).
-
-    `state` is the first simulator state for which the learner's function gets these arguments.
-    """
+    """The arguments of a call, whether the right answer is True, and the first state that has these arguments."""
 
     question: tuple[Any, ...]
     is_kept: bool
@@ -57,11 +53,9 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return the tests of a learner's property on the states of a simulator.
+    """Return the tests of a property on the states of a simulator, whose configuration is the JSON text `parameters`.
 
-    `watch` is the exercise, and `parameters` is the simulator's configuration as JSON. If `assembled` is empty, the
-    tested states are all that the simulator reaches. Otherwise `assembled` is a JSON object with parts from which the
-    states are built, whether or not the simulator reaches them.
+    If `assembled` is not empty, it is a JSON object with the parts from which the states are built instead.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -92,11 +86,7 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
 
 
 class System(NamedTuple):
-    """A configured simulator, on whose states a learner's property is tested.
-
-    If `assembled` is given, it lists parts of states, and the tested states are built from these parts, including
-    states that no run reaches.
-    """
+    """A configured simulator; its own states, or states `assembled` from these parts, test a learner's property."""
 
     name: str
     parameters: Mapping[str, object]
@@ -113,11 +103,10 @@ class System(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
+    """An exercise in which a learner writes the property `claim` of the simulator `model` as a function of a state.
 
-    `function` is the Python name of the learner's function, and the simulator's property `claim` gives the right
-    results. `view` turns a state into the function's arguments, and `assemble` builds states that no run reaches.
-    `arrange` returns several arrangements of the arguments; the function is called with each of them.
+    `view` turns a state into the function's arguments, `assemble` builds states that no run reaches, and `arrange`
+    returns several arrangements of the arguments; the function is called with each of them.
     """
 
     function: str
@@ -132,11 +121,9 @@ class Watch:
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Check a learner's property on the states of each simulator in `variant`; report the first disagreement.
+        """Check a learner's property on the states of each system in `variant`; report the first disagreement.
 
-        The variant has three lists of simulators, each entry with a name and a configuration. The simulators in `good`
-        have no fault, and those in `bad` have one. In `assembled`, an entry also lists parts, from which the states are
-        built.
+        The systems in `good` have no fault and those in `bad` have one; an entry of `assembled` also lists parts.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -206,10 +193,7 @@ def systems_of(variant: Variant) -> list[System]:
 
 @cache
 def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
-    """Return a shortest run of a simulator that reaches the state `wanted`. The result is cached.
-
-    `parameters` is the simulator's configuration as JSON.
-    """
+    """Return a shortest run of a simulator, configured by JSON text, to the state `wanted`; cached."""
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(model_name, json.loads(parameters)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

@@ -28,10 +28,7 @@ def _logs(variant: Variant) -> Iterator[Log]:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every possible Kafka log of up to `length` entries whose transactions have these names, short logs first.
-
-    A log contains a commit or abort marker only where a transaction of that name is open.
-    """
+    """Yield every Kafka log of up to `length` entries by these transactions, short ones first, without idle markers."""
     level: list[Log] = [()]
     for _ in range(length):
         level = [(*log, entry) for log in level for entry in _next(log, names)]
@@ -78,10 +75,7 @@ MOST = 5_000
 
 
 def longest_logs(first: int) -> Iterator[Log]:
-    """Yield two logs of the largest size whose last entries decide, and one with many transactions open at once.
-
-    The numbers in the names of the latter count up from `first`.
-    """
+    """Yield two longest logs whose last entries decide, and one with many open transactions, named from `first` on."""
     plain = [("plain", "")] * (MOST - 2)
     yield (*plain[3:], ("write", "a"), ("write", "b"), ("plain", ""), ("abort", "a"), ("commit", "b"))
     yield (("write", "a"), *plain, ("commit", "a"))

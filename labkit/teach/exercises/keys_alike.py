@@ -48,8 +48,7 @@ class Step(NamedTuple):
 def joined_as(key: str, step: Step) -> Iterator[Step]:
     """Yield two steps that get equal keys if every key joins its parts in the same way as `key`, the key of `step`.
 
-    For example, if keys have the form *run-name-number*, the step *b-c* of the run *a* and the step *c* of the run
-    *a-b* get equal keys. Yields nothing if `key` does not contain run and name, for example because it is a hash.
+    With keys *run-name-number*, these are the step *b-c* of the run *a* and *c* of *a-b*. A hash yields nothing.
     """
     run, name, number = step
     if run not in key or name not in key:
@@ -66,10 +65,10 @@ def joined_as(key: str, step: Step) -> Iterator[Step]:
 
 
 def joined(word: str, number: int) -> Iterator[Step]:
-    """Yield pairs of steps that get equal keys if a key joins its parts, in any order, by a usual separator.
+    """Yield pairs of steps that get equal keys if a key, perhaps before it is hashed, joins its parts by usual
+    separators.
 
-    A key that is a hash does not show its separator, so this function tries all of `BETWEEN` and `RARELY_BETWEEN`, and
-    labels such as `name=`. `number` should have several digits, so that padding with zeros does not change it.
+    `number` should have several digits, so that padding with zeros does not change it.
     """
     # The digits of a number go on in a run, or in a name.
     yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
@@ -93,9 +92,8 @@ def joined(word: str, number: int) -> Iterator[Step]:
 def padded(word: str) -> Iterator[Step]:
     """Yield pairs of steps that get equal keys if a key joins a text and a padded number without a separator.
 
-    The number may be decimal, octal, hexadecimal or binary, and padded with zeros or blanks to any width. For example,
-    *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs collide only in keys
-    that also contain the length of the text.
+    For example, *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs collide
+    only in keys that also contain the length of the text.
     """
     for base, widths in ((10, range(1, DIGITS)), (8, range(1, DIGITS)), (16, range(1, 8)), (2, (1, 2, 4, 8, 16))):
         for width in widths:
@@ -116,10 +114,7 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step that belong to other runs, whose names a wrong key confuses.
-
-    The names become equal in a key that cuts names, removes or replaces characters, or uses only the length of a name.
-    """
+    """Yield copies of a step in runs whose names a key confuses that cuts or simplifies names, or uses their length."""
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
     for text in BETWEEN + RARELY_BETWEEN:
@@ -144,8 +139,8 @@ def random_runs(step: Step) -> list[Step]:
 def bits(keys: Sequence[str]) -> float:
     """Return how many bits of information `keys` can hold at most; a small number reveals that keys are a short hash.
 
-    The number is the length of the longest key, without the beginning and end that all keys share, times the bits of a
-    character. The alphabet is assumed to be the smallest usual one that contains the characters, such as hexadecimal.
+    That is the length of the longest key, without what all keys share at both ends, times the bits of a character of
+    the smallest usual alphabet, such as hexadecimal.
     """
     rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
     characters = set("".join(rest))
@@ -163,11 +158,7 @@ def _without_common_start(texts: Sequence[str]) -> list[str]:
 
 
 def names_alike(name: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs of different step names that a careless comparison confuses.
-
-    The two names differ for example in a blank, in upper and lower case, or only at the end. Or one of them is a word
-    that also occurs as a value in the journal, such as `done`.
-    """
+    """Yield pairs of step names that a careless comparison confuses, or of which one is a word of the journal."""
     for text in ("a", " ", " a", "\n", "1", "-", ".", "'", "\0"):
         yield from ((name, f"{name}{text}"), (f"{name}{text}", name), (name, f"{text}{name}"), (f"{text}{name}", name))
     yield from ((name, name.upper()), (name.title(), name), (f"{name} a", f"{name}-a"), (f"{name} a", f"a {name}"))

@@ -54,10 +54,9 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the content of a database after a sink made these requests; `stored` was the content before.
+    """Return the row numbers, as text, and the `MARK` in a database with this content after a sink's requests.
 
-    The content is a list of row numbers, as text, and of `MARK` if the sink has stored its marker, from which it learns
-    after a restart that the rows are written. A transaction that is still open is rolled back.
+    A transaction that is still open is rolled back.
     """
     kept = list(stored)
     open_rows: list[str] | None = None

@@ -18,10 +18,7 @@ MOVED: dict[str, str] = {
 
 
 def now(name: str, names: Container[str] = ()) -> str:
-    """Return the current name of an exercise that may have been renamed.
-
-    A name in `names` is current and returned unchanged.
-    """
+    """Return the current name of an exercise that may have been renamed; a name in `names` is current."""
     return name if name in names else MOVED.get(name, name)
 
 

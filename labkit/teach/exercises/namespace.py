@@ -32,10 +32,7 @@ _OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use on
 
 
 class InNotebook:
-    """A learner's answer in a notebook: the variable or function `name` in the notebook's `namespace`.
-
-    It implements the protocol `Answer`, which explains `value`, `call` and `step`.
-    """
+    """A learner's answer in a notebook, as `Answer` describes it: the variable or function `name` in `namespace`."""
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace
@@ -108,10 +105,7 @@ def _copied(values: Sequence[Plain]) -> list[Any]:
 
 
 def _read(source_name: str, value: object) -> Plain:
-    """Return the learner's value as plain data, which JSON can represent.
-
-    Raises `AnswerFailed` if that is impossible; the message begins with `source_name`, such as the function's call.
-    """
+    """Return the learner's value as plain data; `source_name` begins the message of `AnswerFailed` if it is none."""
     try:
         return plain(value)
     except NotPlain as error:
@@ -123,10 +117,7 @@ def _read(source_name: str, value: object) -> Plain:
 
 
 class TooLong(BaseException):
-    """A cell or a call exceeded its time limit.
-
-    A `BaseException`, so that a learner's `except Exception` does not catch it.
-    """
+    """A cell or a call exceeded its time limit; a `BaseException`, so that `except Exception` does not catch it."""
 
 
 def can_limit_memory() -> bool:

@@ -67,10 +67,7 @@ EXCEPTION WHEN OTHERS THEN
     RAISE EXCEPTION USING MESSAGE = left(SQLERRM, 500), ERRCODE = SQLSTATE;
 END $$
 """
-"""A function in SQL that runs a query with its caller's rights.
-
-It shortens the error message, because that may quote a value of a gigabyte.
-"""
+"""A SQL function that runs a query with its caller's rights, and cuts an error message that may have a gigabyte."""
 MEMORY = 512 * 1024**2
 """The number of bytes of address space of one server process, including 128 MiB that all of them share.
 
@@ -79,18 +76,12 @@ memory of an answer. The limit applies to processes, because a cgroup needs a ri
 """
 ALONE = ("-c", "max_worker_processes=0", "-c", "max_logical_replication_workers=0")
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
-"""Limits of the role that runs a learner's query.
-
-A query could change the first two only for later statements of its session, and there are none.
-"""
+"""Limits of the role that runs a learner's query; a query could change the first two only for later statements."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test of the learner's query: the job, and the transactions that are prepared before the query runs.
-
-    `decided` is the number of the job's last batch that must be committed. Each transaction is named `job/batch`.
-    """
+    """One test: a job, its last batch that must be committed, and the prepared transactions, each named `job/batch`."""
 
     job: str
     decided: int
@@ -110,10 +101,7 @@ class Case:
 
     @property
     def left(self) -> list[str]:
-        """The names of the transactions that the query must not touch.
-
-        They belong to other jobs, or are prepared in another database.
-        """
+        """The names of other jobs' transactions, and of those in another database, which the query must not touch."""
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
@@ -121,9 +109,7 @@ class Case:
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     """Test a learner's query that returns statements to finish prepared transactions, on a real PostgreSQL.
 
-    Prepares the transactions that `variant` lists, runs the query, sends the statements that the query returns, and
-    checks which transactions are then committed and which are still prepared. Raises `ServiceUnavailable` if no
-    PostgreSQL can be started or set up.
+    Raises `ServiceUnavailable` if no PostgreSQL can be started or set up.
     """
     parameters = dict(variant.parameters)
     case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))
@@ -219,10 +205,7 @@ class _Place:
                     _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
     def statements(self, query: str) -> list[str]:
-        """Run the learner's query and return the statements in its rows.
-
-        Raises `Unusable` with the server's error message if the query fails.
-        """
+        """Return the statements in the rows of the learner's query; `Unusable` has the server's error message."""
         wrapped = (
             f"SELECT left(statement::text, {MOST_CHARACTERS}) FROM (\n{query}\n) AS answer(statement) "  # noqa: S608  # a role that may do nothing runs it
             f"LIMIT {MOST_STATEMENTS + 1}"
@@ -245,10 +228,7 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Send the statements one by one; return the first that fails, with its error message.
-
-        Returns an empty text if none fails.
-        """
+        """Send the statements one by one; return the first that fails, with its error message, or an empty text."""
         statement = "nothing"
         try:
             with self._session() as learner:
@@ -259,17 +239,11 @@ class _Place:
         return ""
 
     def committed(self) -> list[str]:
-        """Return the names of the committed transactions, each of which left a row in the table `done`.
-
-        Raises `Unusable` if the server ended during the learner's query.
-        """
+        """Return the names of the committed transactions, each of which left a row in the table `done`."""
         return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """Return the names of the transactions that are still prepared, in all databases of the server.
-
-        Raises `Unusable` if the server ended during the learner's query.
-        """
+        """Return the names of the transactions that are still prepared, in all databases of the server."""
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
     def close(self) -> None:

@@ -21,10 +21,9 @@ TRIED = 4_000
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return the median and the longest wait, in seconds, of records that pass through two jobs in a row.
+    """Return the median and the longest wait of records, which arrive at any moment, through two jobs in a row.
 
-    `first` and `second` are `[commit interval, duration of a commit]` of each job, in seconds. A record arrives at any
-    moment of either interval with the same probability.
+    Each job is `[commit interval, duration of a commit]`; all times are in seconds.
     """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
@@ -33,11 +32,7 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """Return the longest commit interval, in whole seconds, at which a job stays within its limits; None if none does.
-
-    `job` has the limits: the longest wait, the most repeated records, and the transaction timeout. It also has the rate
-    of records and the duration of a commit.
-    """
+    """Return the longest commit interval, in whole seconds, within the limits of a `job`; None if there is none."""
 
     def is_too_long(interval: int) -> bool:
         longer = interval + job["commit"]
@@ -48,20 +43,15 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """Return the fraction of its time that a job loses to commits and to repeated work.
+    """Return the fraction of its time that a job loses to commits of `cost`, and to half an interval after each crash.
 
-    After a crash the job repeats half an interval on average. `cost` is the time of a commit and `between` the time
-    between two crashes, in the same unit as `interval`.
+    `between` is the time between two crashes, in the same unit as the others.
     """
     return cost / interval + interval / 2 / between
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of its time that a job can lose to commits and to repeated work.
-
-    The commit interval is chosen from `TRIED` intervals. `cost` is the time of a commit and `between` the time between
-    two crashes, in the same unit.
-    """
+    """Return the smallest fraction of its time that a job can lose (`lost`) with one of `TRIED` intervals."""
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)
     return min(lost(least * step**number, cost, between) for number in range(TRIED))
@@ -109,11 +99,10 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """Return a job and its limits as a dict, the argument of the learner's function.
+    """Return a job and its limits as a dict, the argument of the learner's function; times are in seconds.
 
-    `commit` is the duration of a commit in seconds, and `rate` the number of records per second. The limits are
-    `latency`, the longest wait of a record in seconds; `again`, the most records that a crash may repeat; and
-    `timeout`, the timeout of a transaction in seconds.
+    A commit takes `commit`, and `rate` records arrive per second. The limits are `latency`, the longest wait of a
+    record; `again`, the most records that a crash may repeat; and `timeout`, that of a transaction.
     """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 

@@ -19,10 +19,7 @@ LARGEST = 1_000_000
 
 
 class Note(TypedDict, total=False):
-    """The saved progress in one exercise or question, read from a file.
-
-    A learner may edit this file, so callers must check the types of the values.
-    """
+    """The saved progress in one exercise or question; learners may edit the file, so callers check the types."""
 
     state: str
     question: str
@@ -40,9 +37,7 @@ class Note(TypedDict, total=False):
 _kept: dict[str, Note] = {}
 """All records of this process at the time of the last change, by exercise or question."""
 _unwritten: set[str] = set()
-"""The exercises whose latest records could not be written.
-
-All other records are read from the file each time, because other notebooks write there.
+"""The exercises whose latest records could not be written; others are read again from the file.
 """
 
 
@@ -57,10 +52,7 @@ def of(name: str) -> Note:
 
 
 def note(name: str, **more: Unpack[Note]) -> None:
-    """Add these values to the saved progress in one exercise or question.
-
-    If the file cannot be written, the values are kept in memory, and no error is raised.
-    """
+    """Add these values to the saved progress; if the file cannot be written, they are kept in memory."""
     stored = _all()
     stored[name] = {**stored.get(name, Note()), **more}
     _write(stored, name)
@@ -86,10 +78,7 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return a dict from exercise or question to saved progress, and whether the whole file was readable.
-
-    The first result is None if there is no usable file.
-    """
+    """Return the saved progress by exercise or question, None without a usable file, and whether all was readable."""
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:

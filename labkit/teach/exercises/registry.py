@@ -28,10 +28,7 @@ def assignments() -> dict[str, Assignment]:
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise with this current or former name.
-
-    Raises `InvalidInput` for an unknown name, and suggests the most similar one.
-    """
+    """Return the exercise with this current or former name. Raises `InvalidInput`, with a similar name."""
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))
     if name not in _beside(name):

@@ -20,10 +20,7 @@ Row = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """The state of one run of a simulated outbox relay, a program that publishes a table's rows to a topic.
-
-    Rows are identified by their position in the order of commits, from 0.
-    """
+    """The state of one run of a relay; rows are identified by their position in the order of commits, from 0."""
 
     arrived: int
     """The number of rows that the shop has committed."""
@@ -73,11 +70,7 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
-    """Check every run of the learner's relay of up to `until` steps (None: no limit); return the number of states.
-
-    `outbox` are the rows to publish, and `parameters` those of the variant, such as `crashes`. Raises `Wrong` for a
-    wrong step.
-    """
+    """Return the number of states of all runs of at most `until` steps (None: any). Raises `Wrong` for a wrong step."""
     rows = [(int(number), str(order)) for number, order in outbox]
     sent = tuple(range(parameters.get("sent", 0)))
     begin = Run(
@@ -108,10 +101,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield every state that can follow the relay's next step, including states after a refusal or a kill.
-
-    Raises `Wrong` for a wrong step.
-    """
+    """Yield the states after the relay's next step, also after a refusal or a kill. Raises `Wrong`."""
     kind, place, reply = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":
@@ -158,10 +148,7 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 
 
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
-    """Return the relay's next step, the position of the row in this step (-1: none), and the learner's answer as text.
-
-    The text lists the latest events of the run, and then the call of the learner's function with its answer.
-    """
+    """Return the next step, its row's position (-1: none), and the latest events and the call as text."""
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
     published: list[Plain] = [rows[place][0] for place in run.published]
@@ -238,11 +225,7 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return an outbox in which each two neighbouring orders have names that a careless answer takes for equal.
-
-    The ids of the first rows are those in `NUMBERS_ALIKE`, which are easily confused as well; the later rows have the
-    ids in `ids`.
-    """
+    """Return an outbox whose neighbouring orders have names alike; its ids are `NUMBERS_ALIKE`, then `ids`."""
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]
     return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))

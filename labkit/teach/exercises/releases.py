@@ -41,10 +41,7 @@ def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Star
 
 
 def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Iterator[Start]:
-    """Yield each fault that appears if `new` starts from the checkpoint of `old`, the worst first.
-
-    `sink` is one of `SINKS`. `unfinished` tells whether the newest planned batch of the old version lacks its commit.
-    """
+    """Yield each fault of `new` on the checkpoint of `old`, the worst first, with the arguments of `start_of`."""
     if refusal := _refusal(old, new):
         yield Start(REFUSED, refusal)
     # Each batch replaces the one row of a total, so the batch that runs again puts all of it into the new table.
@@ -113,10 +110,7 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return what happens when the version `new` starts after `old`, the mildest remedy, and the reasons.
-
-    The reasons explain what happens and, if a new checkpoint is not enough as a remedy, why it is not.
-    """
+    """Return what happens when `new` starts after `old`, the mildest remedy, and why, also why none is milder."""
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
     remedies = (
@@ -136,11 +130,7 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `review`, which reviews pull requests.
-
-    The variant has the `old` version, and `cases`, one for each pull request: its changes to the old version, the sink,
-    and whether the newest batch is unfinished.
-    """
+    """Check a learner's function `review` on `cases`, which are pull requests that change the version `old`."""
     ask, old = Asker(answer, "review"), variant["old"]
     cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))
     return ask_each(ask, cases, lambda case: _wrong(ask, old, case), "It is right about {} releases")
@@ -202,10 +192,10 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield for each kind of query, such as a count: its name, its keys and values, and changes of the keys and values.
+    """Yield for each kind of query its name, its keys and values, and changes of these.
 
-    `names` are three text columns, `numbers` three columns of whole numbers, and `functions` an aggregate for each of
-    the columns in `numbers`.
+    `names` are three text columns, `numbers` three of whole numbers, and `functions` an aggregate for each of the
+    latter.
     """
     key, other, third = ((name, "string") for name in names)
     number = (numbers[0], "bigint")
@@ -268,11 +258,7 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return the parts of a version other than its keys and values (such as its filter), and changes to these parts.
-
-    The changes are a list. `low` is a number that the filter and the names of checkpoint and table contain. `sources`
-    and `settings` are parts of the version.
-    """
+    """Return the parts of a version other than keys and values, and changes to them; filter and names contain `low`."""
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
     old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
@@ -293,10 +279,7 @@ MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
 
 
 def many_columns(parts: Version, low: int) -> Variant:
-    """Return a variant whose old version is as large as the task allows, with 20 columns of keys, for example.
-
-    `low` is a number of sources. `parts` is the rest of the version, as `places` returns it.
-    """
+    """Return a variant with an old version as large as the task allows; `low` is a number of sources."""
     keys = tuple((f"column {number}", "string") for number in range(MOST_COLUMNS))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(MOST_COLUMNS))
     first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
@@ -319,10 +302,7 @@ def many_columns(parts: Version, low: int) -> Variant:
 
 
 def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
-    """Yield variants in which texts of the largest length differ in one character only: the last, first or middle one.
-
-    The texts consist of `letters`. `parts` is a version, as `places` returns it. In one variant the query has state.
-    """
+    """Yield variants with the longest texts, made of `letters`, that differ in the last, first or middle character."""
     text = (letters * LONGEST_TEXT)[:LONGEST_TEXT]
     middle = LONGEST_TEXT // 2
     one, *others = text, f"{text[:-1]}.", f".{text[1:]}", f"{text[:middle]}.{text[middle + 1 :]}"
@@ -348,10 +328,9 @@ def changes_to(part: str, *values: object) -> list[Changes]:
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
-    """Return the test cases for one kind of query: changes of its old version, each combined with every sink.
+    """Return for one kind of query each change, with every sink, and some combinations of two changes.
 
-    `changes` are those from `places`, and `own` the changes of the query's keys and values. Some cases combine two
-    changes, which concern two different parts, or are a new checkpoint and the first change in `own`.
+    `changes` are those from `places`, and `own` those of the query's keys and values.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -360,19 +339,12 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
 
 
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
-    """Return test cases that combine each change with every sink.
-
-    Each combination occurs twice: once with a finished newest batch of the old version, and once with an unfinished
-    one.
-    """
+    """Return cases of each change with every sink, with a finished and with an unfinished newest batch."""
     return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
 
 
 def _public() -> Iterator[Variant]:
-    """Yield the configurations that learners may see: one for each kind of query, with all changes of its version.
-
-    The grader's own configurations have other columns.
-    """
+    """Yield a visible variant for each kind of query, and of the largest size."""
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
         yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))

@@ -28,10 +28,9 @@ LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_0
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    The variant has `size`, the number of orders in a range. Its tables are given in one of two ways. With `orders` (the
-    numbers of the orders in the source) and `damage`, each entry of `damage` lists the changes for one call, which
-    `_table` applies to the source. With `changed`, each entry lists the rows for one call as pairs (row of the source,
-    row of the table).
+    `size` is the number of orders in a range. Either `orders` are the numbers of the orders in the source, and each
+    entry of `damage` lists the changes for one call (`_table`); or each entry of `changed` lists the rows for one call
+    as pairs (row of the source, row of the table).
     """
     ask = Asker(answer, "damaged")
     right = "It finds the ranges to repair in {} tables"
@@ -50,10 +49,7 @@ def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
 
 
 def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
-    """Yield pairs of contents (item, amount) of an order that differ, but that a careless comparison takes for equal.
-
-    The items are built from `word`, and the amounts from `large`, a number of about 18 digits.
-    """
+    """Yield pairs of contents, with items like `word` or amounts like `large`, that a careless comparison confuses."""
     long = (word * LONGEST_ITEM)[: LONGEST_ITEM - 1]
     half = long[: LONGEST_ITEM // 2]
     items = [("", " ")]
@@ -69,7 +65,7 @@ def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
 
 
 def calls_with(contents: Iterable[tuple[Content, Content]], size: int) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which each order has the first content of a pair in the source, and the second in the table.
+    """Return calls in which each order has one content of a pair in the source and the other in the table.
 
     Each order is in a range of its own, which an empty range follows. `size` is the length of a range.
     """
@@ -90,10 +86,7 @@ def ends_changed(first: int) -> tuple[Change, ...]:
 
 
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which each order has a different number in the table than in the source.
-
-    Both numbers are in the same range of `LARGEST_SIZE` numbers. `word` is the item of each order.
-    """
+    """Return calls in which orders of the item `word` have another number of the same range in the table."""
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
     halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])
@@ -176,10 +169,7 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Yield for each damaged row a pair: the first number of the row's range, and the damage as text.
-
-    A row is damaged if it does not occur equally often in `table` and `source`. `size` is the length of a range.
-    """
+    """Yield for each row that is not equally often in both lists the first number of its range, and the damage."""
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
     for row in sorted(row for row in {*there, *right} if there[row] != right[row]):
@@ -224,10 +214,9 @@ def _hold(merged: Ranges, first: int, last: int) -> bool:
 
 
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
-    """Return two messages on the first difference between the learner's and the right ranges.
+    """Return a detailed and a general message on the first difference between the learner's and the right ranges.
 
-    Only the first message has details. `why` maps the first number of each damaged range to the damage, and `size` is
-    the length of a range.
+    `why` maps the first number of each damaged range to the damage, and `size` is the length of a range.
     """
     merged = _merged(ranges)
     for first, reason in sorted(why.items()):

@@ -30,10 +30,9 @@ SECONDS = 60.0
 
 
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a call that the learner's function answers differently in a new process; empty if none.
+    """Return a sentence on a call that is answered differently in a new process; empty if none, or without a process.
 
-    `sources` are the notebook's cells, which run in the new process; `place` is the position of the cell that defines
-    the function. The text is also empty in a browser, and if the new process fails or takes too long.
+    `sources` are the notebook's cells, which run in the new process; the one at `place` defines the function.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]
@@ -64,10 +63,7 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Read cells and calls from standard input, run the cells, repeat the calls, and print the answers as JSON.
-
-    The calls are those that the learner's function has already answered in the notebook.
-    """
+    """Read cells and earlier calls from standard input, run the cells, and print the answers as JSON."""
     channel = os.dup(1)
     os.dup2(2, 1)
     task = json.load(sys.stdin)

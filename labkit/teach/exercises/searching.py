@@ -36,10 +36,10 @@ class Wrong(Exception):
 
 @dataclass
 class AnswerNode:
-    """A node of a cache that makes a second search unnecessary for a function that behaves like an earlier one.
+    """A node of a cache that makes a second search unnecessary for a function that answers like an earlier one.
 
-    The result of a search depends only on the function's answers. So the cache is a tree: an inner node holds the
-    arguments of the next call, and in `after` a child for each answer; a leaf holds the result (`finding`).
+    An inner node holds the arguments of the next call, and in `after` a child for each answer; a leaf holds the result
+    (`finding`), which depends only on the answers.
     """
 
     arguments: tuple[Any, ...] = ()
@@ -69,10 +69,7 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Check a learner's function `name` in every schedule of the model that `make` builds with this function.
-
-    `ends` is the name of the property that tells whether a state is the end of a run.
-    """
+    """Check a learner's function in every schedule of the model that `make` builds; `ends` tells the end of a run."""
     ask = Asker(answer, name)
     try:
         model = make(ask)
@@ -85,11 +82,7 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
-    """Return the result of an earlier search in which the function gave the same answers; if none, call `judge`.
-
-    The result depends on these answers and on the `configuration`, which identifies everything else. Raises the errors
-    of `judge`.
-    """
+    """Return the result of an earlier search with the same answers and `configuration`; if none, call `judge`."""
     tree = _search_tree(configuration)
     if settled := tree.look(ask):
         return settled.finding
@@ -99,17 +92,14 @@ def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | Non
 
 
 def unusable(name: str, error: Unusable) -> Finding:
-    """Return the failed result for an answer of the wrong form, with the message of `error`.
-
-    `name` is the learner's function.
-    """
+    """Return the failed result for an answer of the wrong form by the learner's function `name`."""
     return Finding(False, str(error), general=f"{name} returned a value of the wrong form, or something impossible.")
 
 
 def steady(ask: Asker, seen: str, *, often: bool = False) -> Finding:
-    """Return the result for a function that passed all tests: it passes unless repeated calls return different answers.
+    """Return the result for a function that passed all tests: it passes unless repeated calls are answered differently.
 
-    `seen` is a sentence for the learner on the tests. With `often`, a few short calls are repeated many times.
+    `seen` is a sentence on the tests. With `often`, a few short calls are repeated many times.
     """
     if changed := ask.changed(often=often):
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
@@ -120,7 +110,7 @@ def steady(ask: Asker, seen: str, *, often: bool = False) -> Finding:
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
     """Check a learner's function on one case after the other, until `wrong` returns a failed result.
 
-    If the function is right about all cases, the message is `right`, in which `{}` becomes the number of cases.
+    If there is none, the message is `right`, in which `{}` becomes the number of cases.
     """
     count = 0
     try:
@@ -135,11 +125,11 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 @dataclass(frozen=True)
 class Cases(Generic[T]):
-    """An exercise whose answer is a function that is checked on one case after the other.
+    """An exercise whose answer is a function that is checked on one case of a variant after the other.
 
-    `function` is the Python name of the answer, and `cases` returns the cases of a variant. `wrong` calls the function
-    for one case, and returns the failed result, or None if the answer is right. The message for a passed exercise is
-    `right`, in which `{}` becomes the number of cases, and `{name}` the variant's parameter `name`.
+    `wrong` calls the function for one case, and returns the failed result, or None if the answer is right. The message
+    for a passed exercise is `right`, in which `{}` becomes the number of cases, and `{name}` a parameter of the
+    variant.
     """
 
     function: str
@@ -155,10 +145,7 @@ class Cases(Generic[T]):
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Search all schedules of a model that contains the learner's function; return the first fault, or None.
-
-    `ends` is the name of the property that tells whether a state is the end of a run.
-    """
+    """Return the first fault in all schedules of a model; `ends` is the property that tells the end of a run."""
     search = Search(model, MAX_STATES).run()
     result = search.result()
     if result.violations:
@@ -180,10 +167,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """Return a sentence with the last answers of the learner's function in a run of `model`.
-
-    `trace` lists the actions of the run.
-    """
+    """Return a sentence with the last answers of the learner's function in a run of `model`."""
     answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
@@ -200,11 +184,7 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """Return the failed result if from some state of the search no schedule reaches the end of a run; otherwise None.
-
-    The result shows the first such state that the search found. `ends` is the name of the property that tells whether a
-    state is the end of a run.
-    """
+    """Return the failed result for the first state from which no schedule reaches the end of a run, or None."""
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
     for state in before:

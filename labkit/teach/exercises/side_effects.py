@@ -30,10 +30,7 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield test cases: a list of announced prices, the time of an order, and the list of all prices.
-
-    The time is at a change of price or next to one.
-    """
+    """Yield a list of announced prices, the time of an order at or next to a change, and all prices."""
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
     moments = (begin + step for step in steps for begin, _ in asked)
@@ -41,11 +38,7 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield lists of announced prices: the first price and any selection of the later ones, in any order.
-
-    With more than `FEW` later prices, yield only three lists, each with all prices: in order, with the later prices
-    reversed, and with some of the later prices before the first.
-    """
+    """Yield the first price with any later ones in any order; more than `FEW` later ones only in three orders."""
     first, *later = versions
     if len(later) > FEW:
         yield from ([first, *later], [first, *later[::-1]], [*later[3:], first, *later[:3]])
@@ -57,10 +50,7 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
-    """Return the failed result if the learner's function gives a wrong price for a case; None if the price is right.
-
-    Also returns None if the announced list lacks a price that the case needs, because then no answer is right.
-    """
+    """Return the failed result for a wrong price; None if it is right, or if the announced list lacks a needed one."""
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
     if not is_complete and any(begin <= at and [begin, price] not in announced for begin, price in versions):
@@ -86,11 +76,9 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that gives idempotency keys to calls to an outside service.
+    """Check a learner's idempotency keys: a call repeated after a crash keeps its key, and different calls have others.
 
-    A call that is repeated after a crash must keep its key, and different calls must have different keys. If the
-    variant has a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key
-    confuses.
+    With a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key confuses.
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
@@ -128,10 +116,7 @@ def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]
 
 
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
-    """Yield different calls that get equal idempotency keys by usual mistakes, such as joined texts or cut numbers.
-
-    The calls' texts are built from `word`, and their numbers from `large`, which has about 18 digits.
-    """
+    """Yield different calls, with texts like `word` and numbers like `large`, that get equal keys by usual mistakes."""
     between = [*_between(ask, _row(word, 1, 2, f"{word} now"), (word, f"{word} now")), *_IN_TOPICS]
     for text in (*between, *(f"{each}1{each}2{each}" for each in _IN_TOPICS)):
         yield from (_row(word, 1, 2, f"{word}{text}{word}"), _row(f"{word}{text}{word}", 1, 2, word))
@@ -148,10 +133,9 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls that get equal keys if a key joins its parts without separators.
+    """Yield calls that get equal keys if a key joins its parts without separators, or sums multiples of them.
 
-    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1. Other calls get equal keys
-    if a key is one number, the sum of one part and a multiple of another part.
+    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1.
     """
     for base, width in product((10, 16), range(1, 12)):
         yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))
@@ -191,10 +175,9 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the separator between topic and call in the learner's key for a row, if a topic's name could contain it.
+    """Yield the separator between topic and call (`parts`) in the key of a row, if a topic's name could contain it.
 
-    With such a separator nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
-    `parts` are the topic and the call.
+    Then nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
     """
     key = ask(row)
     topic, call = parts
@@ -230,8 +213,7 @@ def _split_call(
 ) -> Finding | None:
     """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
-    `calls` maps each idempotency key to the first call that got it. `identities` maps each key to the values that
-    identify this call; a repetition of the call has the same values.
+    `calls` maps each key to the first call that got it, and `identities` to what a repetition has in common with it.
     """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():

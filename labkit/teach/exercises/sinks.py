@@ -47,10 +47,7 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table that a sink fills by upserts. A learner's function gives each row its key.
-
-    The verdict on a sequence of written rows is cached, so that each sequence is judged only once.
-    """
+    """The table that a sink fills by upserts, by the learner's keys; it judges each sequence of rows only once."""
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, list(word_counts(words))
@@ -68,10 +65,7 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """Return the key that the learner's function gives a row, as JSON.
-
-        Raises `Unusable` if a table cannot use the answer as a key.
-        """
+        """Return the key that the learner's function gives a row, as `usable_key` does."""
         return usable_key(self.ask, self.row(seen))
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
@@ -83,10 +77,7 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on a row that is lost because another row overwrote it, or that the table has twice.
-
-        The sentence contains the keys that explain the fault.
-        """
+        """Return a sentence, with the keys, on a row that another row overwrote, or that the table has twice."""
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -104,10 +95,7 @@ class Table:
 
 
 def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
-    """Return the key that the learner's function gives a row, as JSON.
-
-    Raises `Unusable` if the key is not a number, a text, or a list of these.
-    """
+    """Return the key of a row as JSON. Raises `Unusable` unless it is a number, a text, or a list of these."""
     key = ask(row)
     parts = key if type(key) is list else [key]
     if not parts or any(type(part) not in (int, str) for part in parts):
@@ -122,11 +110,11 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 
 
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
-    """Check that a learner's key function gives different records different keys, in an input too long to simulate.
+    """Check that a key function gives different records different keys, in an input too long to simulate.
 
-    The input consists of the words of `variant`, the words in `CONFUSED`, many other similar words, and then one word
-    again and again, up to offsets near `large`. Of the repeated word, only records with similar offsets or counts are
-    tested. Keys that are a hash must be long enough (`FEWEST_BITS`). A record that runs again must keep its key.
+    The input consists of the words of `variant`, `CONFUSED` and many similar words, and then one word again and again,
+    up to offsets near `large`. Keys that are a hash must be long enough (`FEWEST_BITS`). A record that runs again must
+    keep its key.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
     texts, keys = list[str](), dict[str, tuple[dict[str, Plain], str]]()
@@ -168,10 +156,7 @@ def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
 
 
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
-    """Yield rows, and some of them again as another run writes them: in another batch, by another attempt.
-
-    Repeated are the last row, and each row with an offset, word or count of a length that no earlier row had.
-    """
+    """Yield rows, and again, as in another run, the last row and each with a number or word of a new length."""
     sizes, row = set[tuple[str, int]](), dict[str, Plain]()
     for row in rows:
         yield row
@@ -222,10 +207,9 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's key function in every schedule of a job that appends rows.
+    """Check a learner's key function in every schedule of a job with crashes and deleted checkpoints.
 
-    The schedules contain crashes and deleted checkpoint folders. If the variant has a list of `words`, check instead
-    single records of an input that begins with these words.
+    If the variant has a list of `words`, check instead single records of an input that begins with these words.
     """
     if not isinstance(variant["words"], str):
         return judge_long_input(answer, variant)
@@ -261,9 +245,8 @@ def _searched(model: ObservedModel) -> Finding:
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
-    After a crash between writing the rows and confirming the batch in the log, even a right function repeats rows. So a
-    second search leaves out such crashes. If the variant has a `batch`, check instead the commit of this batch with
-    many `rows`, after many other batches.
+    After a crash between writing the rows and confirming the batch, even a right function repeats rows, so a second
+    search leaves out such crashes. If the variant has a `batch`, check instead the commit of this batch.
     """
     if "batch" in dict(variant.parameters):
         return ONE_COMMIT.judge(answer, variant)
@@ -278,8 +261,7 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has a batch number `decided`, check instead single recoveries, which must commit the batches up to
-    this number. `tasks` is the number of tasks that write a batch.
+    If the variant has a batch number `decided`, check instead single recoveries, of `tasks` tasks.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)
@@ -367,11 +349,9 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
 
 
 def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of the learner's `recover_and_commit` with one long list each.
+    """Yield arguments of `recover_and_commit` with one long list: a vote's handles, votes, or open transactions.
 
-    The long list is a vote's `tasks` handles, a list of many votes, or a list of `tasks` open transactions. The other
-    lists are short, because an answer that compares each element of one list with each of another would otherwise take
-    too long.
+    The other lists are short, because an answer that compares all pairs would otherwise take too long.
     """
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]
@@ -385,10 +365,7 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
 
 
 def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of the learner's `recover_and_commit` with very large batch numbers.
-
-    A recovery confuses these numbers if it cuts names, uses floating-point numbers, or compares checksums.
-    """
+    """Yield arguments of `recover_and_commit` with batch numbers that are equal cut, as floats, or as checksums."""
     batch = 10**18
     one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"
     votes: list[Any] = [{"batch": batch, "handles": [one]}, {"batch": batch + 1, "handles": [next_one]}]
@@ -424,10 +401,7 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states in which a reader saw two counts of a word, and other rows between and after these counts.
-
-    The other rows are rows of other words; `parts` says how many there are.
-    """
+    """Yield states in which a reader saw two counts of a word, with rows of other words between and after them."""
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])
@@ -448,8 +422,8 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 def judge_jump(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
 
-    The cases are states of the simulators that the variant lists. If the variant has `word` and `large`, the cases are
-    rows with similar words and counts instead; if it has `rows`, they are lists with this number of rows.
+    The cases are states of simulators; or, with `word` and `large`, rows with similar words and counts; or, with
+    `rows`, lists with this number of rows.
     """
     if "rows" in dict(variant.parameters):
         return MANY_ROWS.judge(answer, variant)

@@ -15,10 +15,7 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the argument of the learner's function: the completed snapshot in this state, as a list of dicts.
-
-    Each dict describes one process.
-    """
+    """Return the argument of the learner's function: the completed snapshot, as one dict for each process."""
     return (
         [
             {
@@ -56,10 +53,7 @@ CONFUSED = (
     ("the same sums of powers", (0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     ("the same digits", (1, 123), (11, 23)),
 )
-"""Snapshots by name: the numbers of lost transfers, and of others that came unsent, for example with equal products.
-
-An answer that combines all transfers into one number or text confuses them.
-"""
+"""Lost transfers, and others that came unsent, which an answer confuses that combines all into one number or text."""
 
 _COME = ((False, True, False), (False, False, True))
 """The combinations of a transfer that was received, or saved from its channel, and never sent."""
@@ -120,18 +114,14 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return, as a dict, a snapshot to test: it lost the transfers `gone`, and contains `came`, which nobody sent.
-
-    `others` maps further ways to record a transfer, such as `done`, to the transfers that are recorded in this way.
-    """
+    """Return a snapshot that lost the transfers `gone` and has `came`, which nobody sent; `others` are by way."""
     return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
 
 
 def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
-    """Yield snapshots to test, as dicts, in which the digits of one transfer's number also occur in longer numbers.
+    """Yield snapshots in which the digits of a lost or unsent transfer's number also occur in longer numbers.
 
-    One transfer, mostly `number`, which is below 1,000, is lost or came unsent. The longer numbers consist of `number`
-    and a 0 or `digit`, which is not 0. An answer that searches for a number in a text confuses them.
+    `number` is below 1,000, and the longer numbers consist of it and a 0 or `digit`, which is not 0.
     """
     longer = [int(f"{number}0"), int(f"{number}{digit}"), int(f"{digit}{number}"), int(f"{digit}{number}{digit}")]
     for way in ("done", "saved"):
@@ -142,10 +132,9 @@ def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
 
 
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
-    """Return, as a dict, a snapshot to test with `number` transfers, all recorded in one `way`, such as `done`.
+    """Return a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
-    If `exchange` is the position of a transfer, the snapshot lost this transfer, and contains another one that nobody
-    sent. With -1 the snapshot is right. `channels` limits the number of channels.
+    If `exchange` is not -1, the transfer at this position is lost, and another one that nobody sent is there.
     """
     numbers = {way: [2 * place for place in range(number) if place != exchange]}
     if exchange >= 0:

@@ -55,10 +55,7 @@ class Opened(NamedTuple):
 
 
 def checked(path: Path) -> list[Checked]:
-    """Check every exercise of a notebook file in a separate process, and return the results.
-
-    Raises `InvalidInput` if the file cannot be read or is not a notebook of the lab.
-    """
+    """Check every exercise of a notebook file in a separate process. Raises the errors of `opened`."""
     exercises = opened(path).exercises
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
     try:
@@ -161,10 +158,7 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
 
 
 def main(path: Path) -> None:
-    """Check a notebook and print one line of JSON for each exercise, on a descriptor that the cells cannot write to.
-
-    Runs in a separate process, which `checked` starts.
-    """
+    """Print one line of JSON for each exercise of a notebook, on a descriptor that the cells cannot write to."""
     channel = os.dup(1)
     os.dup2(2, 1)
     for each in check_all(path):

@@ -20,10 +20,7 @@ Exchanges = Sequence[Sequence[Any]]
 
 
 class Waits(BaseException):
-    """Interrupts a sink at a request that has no recorded reply yet.
-
-    It is a `BaseException`, so that the sink's `except Exception` does not catch it.
-    """
+    """Interrupts a sink at a request without a reply; a `BaseException`, which `except Exception` does not catch."""
 
 
 class Store:
@@ -81,10 +78,7 @@ class Table(Store):
 
 
 class Folder(Store):
-    """The folder of text files that a sink receives.
-
-    `write` is not atomic: a crash may leave a part of the text. `rename` is atomic.
-    """
+    """The folder of text files of a sink; `rename` is atomic, and a crash in `write` may leave a part of the text."""
 
     HAS = "names(), read(name), write(name, text), rename(old, new) and remove(name)"
 
@@ -116,9 +110,8 @@ def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: S
     """Run a sink from its beginning, with recorded replies, until it makes a new request or ends; return the event.
 
     The event is `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
-    repeat its earlier requests. `exchanges` are the earlier requests with the store's replies. `arguments` are passed
-    to the sink after its first argument, the store. A sink that is not written yet returns or raises what its stub
-    does.
+    repeat its earlier requests. `exchanges` are these with their replies. A sink that is not written yet returns or
+    raises what its stub does.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

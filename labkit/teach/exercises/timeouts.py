@@ -20,9 +20,8 @@ NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is m
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
 
-    If the variant has `jobs`, check instead these jobs, which are too large to simulate. Their right timeout is
-    calculated from the longest time that a transaction can be open (`longest_open`). The simulations confirm the
-    formula.
+    If the variant has `jobs`, which are too large to simulate, `longest_open` calculates the right timeout instead; the
+    simulations confirm this formula.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)

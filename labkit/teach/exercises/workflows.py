@@ -133,10 +133,9 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
-    """Check every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
+    """Return the number of states in every run of a workflow. Raises `Wrong` for a wrong action.
 
-    `begin` is the first state. `keys` maps each idempotency key to its run and its step's number; this function adds
-    the keys that it sees.
+    `keys` maps each idempotency key seen so far to its run and its step's number; this function adds to it.
     """
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
@@ -154,10 +153,7 @@ def _key(run: Run) -> str:
 
 
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
-    """Yield every state that can follow the engine's next action, including states after a lost answer or a kill.
-
-    Raises `Wrong` if the action is wrong. `keys` maps each known idempotency key to its run and its step's number.
-    """
+    """Yield the states after the engine's next action, also after a lost answer or a kill. Raises `Wrong`."""
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
     action, reply = _action(ask, workflow, run, number)
@@ -209,10 +205,10 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
 
 
 def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
-    """Check a learner's engine on steps and names that a careless rule confuses with `probe`.
+    """Check a learner's engine on steps and names that a careless rule confuses with `probe`; return their number.
 
-    Returns the number of calls. Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in
-    `probe` should consist of small letters, which most simplifications of a text leave unchanged.
+    Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in `probe` should consist of small
+    letters, which most simplifications of a text leave unchanged.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -234,28 +230,19 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
 
 
 def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
-    """Return a workflow in which a step was renamed, and the state of its run; the engine must refuse to continue.
-
-    The step is called `name` now, and `before` in the journal.
-    """
+    """Return a workflow whose step is called `before` in the journal, and its state; the engine must refuse it."""
     run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
     return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments for the learner's function; the only right answer to them is to send the message of `step`.
-
-    `keeps` is the number of hours for which the receiver remembers a key.
-    """
+    """Return arguments to which the only right answer is to send the message of `step`; keys last `keeps` hours."""
     about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 
 
 def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
-    """Return the idempotency key that the learner's engine gives to a step's first message.
-
-    Raises `Wrong` if another step has the same key, or if the engine does not send the message.
-    """
+    """Return the key of a step's first message. Raises `Wrong` if another step has it, or if there is no message."""
     workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
     entry = Entry(step.number, step.name, "started", 0)
     run = Run(journal=(entry,), here=("start",), is_fresh=True, story=("its start",))
@@ -268,10 +255,7 @@ def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
 
 
 def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
-    """Return the arguments with which the learner's function is asked for the next action in this state of a run.
-
-    `number` is the number of the run's present step.
-    """
+    """Return the arguments of the learner's function for the next action in this state, at step `number`."""
     name = workflow.versions[run.version][run.place]
     step, *_ = _question(Step(workflow.run, name, number), workflow.keeps)
     journal: list[Plain] = [list(entry) for entry in run.journal]
@@ -279,10 +263,7 @@ def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
-    """Return the engine's next action in this state of a run, and the learner's call with its answer as text.
-
-    `number` is the number of the run's present step.
-    """
+    """Return the engine's next action at step `number`, and the learner's call with its answer as text."""
     arguments = _arguments(workflow, run, number)
     value = ask(*arguments)
     reply = ask.with_answer(*arguments)
@@ -384,11 +365,7 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
-    """Return whether sending this step's message could make the receiver accept it twice.
-
-    That is so if the message may have been sent before, and the receiver no longer knows its key, or never takes keys.
-    `entries` are the journal's entries on this step.
-    """
+    """Return whether this step's message may have been sent, and the receiver no longer knows its key or takes none."""
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
         return False
@@ -398,7 +375,7 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
 def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
     """Return the state of the run after the receiver has answered a message with this key.
 
-    Raises `Wrong` if another step's message had the same key, or if the receiver accepts the message a second time.
+    Raises `Wrong` if another step's message had this key, or if the receiver accepts the message again.
     """
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
@@ -422,10 +399,7 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
 
 
 def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
-    """Return a sentence on why the receiver did not recognise a message that it had accepted before.
-
-    `earlier` lists how the message was accepted before, as pairs of key and hour; `key` is its present key.
-    """
+    """Return why the receiver did not recognise a message that it had accepted `earlier`, as pairs of key and hour."""
     if not workflow.keeps:
         return "This receiver takes no keys, so a message that may have been sent is never sent again."
     first, hour = earlier[0]

@@ -115,10 +115,9 @@ class Topic:
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
-        """Send the request to commit a transaction, and return the name of the error in the coordinator's answer.
+        """Send the request to commit a transaction, and return the name of the error in the answer, or NoError.
 
-        The name is NoError if the coordinator accepts the request. Raises `InvalidInput` if `pre_commit` was not called
-        for this transaction.
+        Raises `InvalidInput` if `pre_commit` was not called for this transaction.
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
@@ -158,10 +157,7 @@ class Topic:
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> ServerAnswer:
-        """Wait until Kafka's coordinator has aborted these transactions because of their timeout.
-
-        Raises `ServiceUnavailable` after `PATIENCE` seconds.
-        """
+        """Wait until a timeout has aborted these transactions; after `PATIENCE` s raises `ServiceUnavailable`."""
         ids = [self.store.topic.transactional_id(_handle(name)) for name in names]
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
@@ -194,10 +190,7 @@ class Kafka:
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
-        """Create a topic whose transactions may stay open for `timeout` seconds.
-
-        Without `timeout` they may stay open for as long as the broker allows.
-        """
+        """Create a topic whose transactions may stay open for `timeout` seconds, or as long as the broker allows."""
         self._topics.append(Topic(next(self._places), timeout))
         return self._topics[-1]
 

@@ -48,10 +48,7 @@ class Reply(answers.Answered):
 
     @property
     def value(self) -> Any:
-        """The first value in the first row of the last statement.
-
-        Raises `InvalidInput` if that statement returned no row.
-        """
+        """The first value of the last statement's first row. Raises `InvalidInput` if it returned no row."""
         if not self.rows:
             raise InvalidInput(f"{self.name}: the last statement returned no row ({self.answers[-1].message}).")
         return self.rows[0][0]
@@ -107,10 +104,7 @@ class Session:
         self.wait_for_its_end()
 
     def wait_for_its_end(self) -> None:
-        """Wait until the server has ended this session.
-
-        Raises `ServiceUnavailable` after `PATIENCE` seconds.
-        """
+        """Wait until the server has ended this session; after `PATIENCE` s raises `ServiceUnavailable`."""
         gone = f"SELECT NOT EXISTS (SELECT FROM pg_stat_get_activity({self._connection.pid}))"  # noqa: S608  # a number
         self._server.until(gone)
 
@@ -149,10 +143,7 @@ class Postgres:
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
-        """Return a psycopg connection to the same tables, for your own code.
-
-        A `with` block on it is one transaction.
-        """
+        """Return a psycopg connection to the same tables, for your own code; a `with` block is a transaction."""
         setting = f"-c search_path={self._schema}"
         return psycopg.connect(make_conninfo(self.address, options=setting))
 
@@ -171,10 +162,7 @@ class Postgres:
             connection.close()
 
     def kill(self) -> answers.ServerAnswer:
-        """Kill every process of the private server with SIGKILL, restart the server, and report the result as one line.
-
-        labkit does not kill a user's own server; then the line says so.
-        """
+        """Kill the private server with SIGKILL, restart it, and report the result; your own server is not killed."""
         if self._server.folder is None:
             return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")
         service = PostgresService(self._server.folder)

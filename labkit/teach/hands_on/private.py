@@ -27,9 +27,9 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the user's server if the environment variable `variable` names one; otherwise a private server.
+    """Return the server that an environment variable names, or the private one, which the first call starts.
 
-    The first call starts the private server with `start`. Raises `ServiceUnavailable` if it cannot be started.
+    Raises `ServiceUnavailable` if it cannot be started.
     """
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
@@ -59,10 +59,9 @@ _clients: dict[str, Client] = {}
 def client(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
 ) -> ClientT:
-    """Return a new client of the server that `find` returns for `variable` and `start`; `make` creates the client.
+    """Return a new client, created by `make`, of the server that `find` returns; an earlier client cleans up first.
 
-    First, the client of an earlier call cleans up. A client of a user's own server also cleans up when this process
-    ends.
+    A client of a user's own server also cleans up when this process ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

@@ -37,10 +37,7 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """How labkit disturbs the first consumer: it is killed, suspended by SIGSTOP, or slow.
-
-    A slow consumer waits inside a call until the second consumer has ended.
-    """
+    """How labkit disturbs the first consumer; a slow one waits inside a call until the second one has ended."""
 
     KILL = "kill"
     STOP = "stop"
@@ -48,10 +45,7 @@ class Fault(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's program to run as two consumers of one group, its servers, and the fault of the first consumer.
-
-    `moment` is the point of the program at which the fault happens.
-    """
+    """A learner's program to run as two consumers, its servers, and the first one's fault at the point `moment`."""
 
     broker: str
     topic: str
@@ -80,9 +74,8 @@ class Task(msgspec.Struct, frozen=True):
 class Ended(msgspec.Struct, frozen=True):
     """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one reached.
 
-    A moment is a named point of the program. `problem` says why the run has no result, and what to do: the first
-    consumer failed before the moment of its fault, the second one failed, or one of them took too long. `problem` is
-    `NEVER` if the first consumer ended without reaching that moment, and empty if nothing went wrong.
+    `problem` says why the run has no result, and what to do. It is `NEVER` if the first consumer ended without reaching
+    the moment of its fault, and empty if nothing went wrong.
     """
 
     first: str

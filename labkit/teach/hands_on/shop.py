@@ -117,17 +117,13 @@ class Shop:
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return the changes for which the warehouse has sent a parcel, in order.
-
-        The warehouse reads the topic, and writes a row into the table `parcels` for each parcel.
-        """
+        """Return the changes for which the warehouse, which reads the topic, has sent a parcel, in order."""
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Return the verdict on messages: does each committed change have exactly one message?
+        """Return the verdict: does each committed change have exactly one message, by default in the topic?
 
-        By default the messages are those in the topic. A message about a change that was never committed counts as
-        unexpected.
+        A message about a change that was never committed counts as unexpected.
         """
         counts: dict[str, int] = {}
         due: dict[Change, Record] = {}
@@ -139,10 +135,7 @@ class Shop:
         return ShopOutcome(judge(due.values(), History([*rows, Reading("end")])))
 
     def open_slot(self) -> str:
-        """Create the publication and the logical replication slot for the outbox table.
-
-        Returns the name of the snapshot that PostgreSQL exports when it creates the slot.
-        """
+        """Create the publication and the replication slot of the outbox; return the name of the slot's snapshot."""
         with explained(self.db, redacted(self._place.address)):
             self.db.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE outbox").format(self._name))
             self._replication = psycopg.connect(
@@ -185,10 +178,7 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Drop the publication and the replication slot.
-
-        The server keeps its WAL for as long as a slot exists that nobody reads.
-        """
+        """Drop the publication, and the replication slot, for whose sake the server would keep its WAL."""
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

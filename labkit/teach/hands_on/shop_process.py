@@ -57,10 +57,8 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Life(msgspec.Struct, frozen=True):
-    """The record of one process in which a learner's program ran.
-
-    It contains the signal that ended the process (0 if none did), the number of calls of the program that began, the
-    names that the program passed to `shop.at`, and the error, if there was one.
+    """The record of one process of a learner's program: its signal (0 if none), the number of calls that began, the
+    names passed to `shop.at`, and the error, if there was one.
     """
 
     signal: int
@@ -77,10 +75,7 @@ def connected(place: Place) -> Connection:
 
 
 def inserted(data: bytes) -> Change | None:
-    """Return the change in a binary message of `pgoutput` if the message is an Insert; None otherwise.
-
-    Source: PostgreSQL 18, "Logical Replication Message Formats".
-    """
+    """Return the change in an Insert of `pgoutput`, or None (PostgreSQL 18, Logical Replication Message Formats)."""
     if data[:1] != b"I":
         return None
     values, rest = [], data[8:]
@@ -93,11 +88,7 @@ def inserted(data: bytes) -> Change | None:
 
 
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
-    """Return the rows inserted into the outbox, read from the replication slot, each with the LSN of its commit.
-
-    `function` is the SQL function that reads the slot; one such function also confirms the changes, and another does
-    not.
-    """
+    """Return the outbox's new rows, each with the LSN of its commit, by the SQL function `PEEK` or `GET`."""
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
     )
@@ -114,10 +105,7 @@ def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, 
 
 
 def read(topic: str, start: int = 0) -> list[tuple[Change, int]]:
-    """Return pairs of a change and its offset, for the topic's messages from offset `start` onwards.
-
-    The messages are read with the isolation level read_committed.
-    """
+    """Return the changes in the topic from offset `start` on, each with its offset, at read_committed."""
     store = KafkaStore(Path(topic)).topic
     if (name := store.find()) is None:
         return []
@@ -147,10 +135,7 @@ class ShopInProcess:
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 
     def receive(self) -> Iterator[Change]:
-        """Yield the changes in the topic's messages, beginning at the offset that the consumer group has committed.
-
-        When the caller asks for the next message, the offset after the previous one is committed.
-        """
+        """Yield the changes from the group's committed offset on; asking for the next one commits the previous."""
         group = Group(self._store.topic, "warehouse")
         for change, position in read(self._place.topic, group.offset() or 0):
             yield change
@@ -170,9 +155,9 @@ class ShopInProcess:
 
 
 def main() -> None:
-    """Run the learner's program from standard input in a process; after the intended kill, continue in another process.
+    """Run the program from standard input; after the intended kill, continue with the rest in another process.
 
-    The new process gets the changes that are left. Prints the record of each process as JSON.
+    Prints the record of each process as JSON.
     """
     channel = os.dup(1)
     os.dup2(2, 1)  # the learner's program must not print between the records
@@ -209,10 +194,7 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines that the process wrote into the pipe, and whether it took too long and was therefore killed.
-
-    `reading` is the descriptor of the pipe's end for reading. A process may take `PATIENCE` seconds.
-    """
+    """Return the lines from a process's pipe, and whether it took more than `PATIENCE` s and was killed."""
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:

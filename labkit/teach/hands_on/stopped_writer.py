@@ -19,10 +19,7 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read which of the rows `ROWS` a file lacks now, and return a function that later appends these rows.
-
-    The returned function does not read again, so it may append rows that another writer has appended meanwhile.
-    """
+    """Read a file's rows now; return a function that later appends the missing ones, without reading again."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -36,10 +33,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read which of the rows `ROWS` a table lacks now, and return a function that later inserts these rows.
-
-    The returned function does not read again, so it may insert rows that another writer has inserted meanwhile.
-    """
+    """Read a table's rows now; return a function that later inserts the missing ones, without reading again."""
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -55,9 +49,8 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Store a new, higher epoch now; return a function that later inserts the rows.
-
-    The function inserts only if its epoch is still the highest. It checks the epoch and inserts in one transaction.
+    """Store a new, higher epoch now; return a function that inserts the rows, in one transaction, if it still is the
+    highest.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -79,10 +72,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Fence earlier producers of a transactional id now; return a function that later writes in a Kafka transaction.
-
-    `place` is `broker address/topic`.
-    """
+    """Fence earlier producers now; return a function that writes in a transaction; `place` is `address/topic`."""
     from labkit.core.records import Observation
     from labkit.stores.kafka.claimed import claim
 
@@ -96,10 +86,7 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`.
-
-    `store` is a key of `STORES`, and `place` the path or address of the store.
-    """
+    """Print `ready`, wait for a line, write the rows, and print `written` or `refused`."""
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # read by the parent process
     sys.stdin.readline()

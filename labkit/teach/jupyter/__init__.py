@@ -21,10 +21,9 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """Return the folder that contains the course's notebooks.
+    """Return the folder with notebooks: `named` or a subfolder, else the current folder or the checkout's.
 
-    Searches the folder `named` and its subfolder `notebooks`; without `named`, the current folder and then labkit's own
-    checkout. Raises `InvalidInput` if there is no notebook.
+    Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
@@ -58,10 +57,7 @@ def check_port(port: int) -> None:
 
 
 def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
-    """Return the command line that starts JupyterLab on a folder.
-
-    Without `port`, JupyterLab uses 8888 or the next free port. With `browser=False`, it opens no browser.
-    """
+    """Return the command line that starts JupyterLab on a folder; without `port`, on 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
     words = own_python("-m", "jupyterlab")
     words += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
@@ -76,10 +72,7 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return environment variables that make JupyterLab use labkit's settings before all others.
-
-    The result is a copy of `variables` (default: the variables of this process) with additions.
-    """
+    """Return `variables` (default: this process's) with labkit's settings before all others of JupyterLab."""
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
         merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))

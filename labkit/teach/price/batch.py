@@ -22,11 +22,10 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of labkit's sinks; mark the second one by two empty files.
+    """Write and commit two batches with one of labkit's sinks, between empty files around the second one.
 
-    The files, called `BEGIN` and `END`, are created before and after the second batch. The caller counts the disk
-    operations of this batch only, because the first one also creates folders. If the sink supports it, the engine logs
-    its decision before each commit.
+    The caller counts the disk operations between `BEGIN` and `END` only, because the first batch also creates folders.
+    If the sink supports it, the engine logs its decision before each commit.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -102,10 +102,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the recorded counts that are shipped with labkit, as a dict.
-
-    A key is a pair (sink, number of rows in a batch), and the value has the numbers of disk operations.
-    """
+    """Return the recorded counts that are shipped with labkit, by sink and number of rows in a batch."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)

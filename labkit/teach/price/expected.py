@@ -11,10 +11,7 @@ NOTHING = "There is no prediction yet, so the chart has no line."
 
 
 def noted(question: str) -> float | None:
-    """Return the number that a learner predicted for a question; None without a prediction.
-
-    Raises `InvalidInput` for an unknown question, or one that does not ask for a number.
-    """
+    """Return the number that a learner predicted, or None. Raises `InvalidInput` if the question asks for none."""
     try:
         from labkit.teach.questions import notes
         from labkit.teach.questions.question import Kind, find

@@ -11,10 +11,7 @@ from labkit.core.errors import JobFailed
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Create a temporary folder for the block, and remove it afterwards.
-
-    If the block raises an error of the operating system or of SQLite, raises `JobFailed` instead.
-    """
+    """Provide a temporary folder for a block, in which errors of the disk or of SQLite become `JobFailed`."""
     try:
         with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
             yield Path(folder).resolve()

@@ -87,10 +87,7 @@ class Waits(Tabled):
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
-        """Return how much a record's typical wait grows with the commit interval, in seconds per second.
-
-        Fits a line by least squares to the measurements of one way of writing.
-        """
+        """Return how much a record's typical wait grows with the commit interval (s/s), by least squares."""
         waits = [self.measured[way][each].typical for each in self.intervals]
         return statistics.linear_regression(self.intervals, waits).slope
 
@@ -188,10 +185,7 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Start a process that runs a job for each line on its standard input, and kill the process after the block.
-
-    `way` is the jobs' way of writing.
-    """
+    """Provide a process that runs a job by this `way` of writing for each line on its standard input."""
     # Started by its path, and it does not import labkit, so it starts quickly.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -230,10 +224,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """Return a list with the wait of each of `count` records, in seconds, until this reader saw the record.
-
-    `patience` is the longest time in seconds to wait for all records.
-    """
+    """Return the wait of each of `count` records, in seconds; all together may take `patience` seconds."""
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
@@ -249,10 +240,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Update one row now and then, as another program would, until `ended` is set.
-
-    Returns the wait for the lock at each update, in seconds. `interval` is the job's commit interval.
-    """
+    """Update one row now and then, as another program would, and return the waits for the lock, in seconds."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a simple fraction of the interval, so that the attempts fall on different moments of it.

@@ -35,10 +35,7 @@ def records(interval: float) -> int:
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """Return a SQLite connection whose commits are synced to disk.
-
-    `patience` is the number of seconds to wait for a lock; opening the connection may wait longer.
-    """
+    """Return a SQLite connection with synced commits, which waits `patience` seconds for a lock (longer to open)."""
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. If several programs open a database at once, one prepares the log and the others wait for
     # it, so this first statement needs the long timeout.
@@ -107,10 +104,7 @@ WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, 
 
 
 def write(database: str, way: str, interval: float) -> int:
-    """Run a job for `ROUNDS` commit intervals with one way of writing; return its number of transactions.
-
-    `interval` is in seconds. Each row that the job writes contains its record's arrival time.
-    """
+    """Run a job for `ROUNDS` commit intervals, in seconds, and return the number of its transactions."""
     count = records(interval)
     connection = connect(database, PATIENCE)
     try:
@@ -134,10 +128,7 @@ def sleep_until(moment: float) -> None:
 
 
 def main(way: str) -> None:
-    """Run a job for each line on standard input (`interval database`), and print how many transactions it made.
-
-    `way` is the jobs' way of writing.
-    """
+    """Run a job for each line `interval database` on standard input, and print its number of transactions."""
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

@@ -125,10 +125,7 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return the card of `lab.answer`: the prediction for a question, and the result of the run.
-
-    `found` is the value that the run measured. The result is also stored next to the prediction.
-    """
+    """Return the card of `lab.answer`, with what the run measured (`found`), and store this next to the prediction."""
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:
@@ -139,19 +136,13 @@ def answer(name: str, found: object = None) -> Answer:
 
 
 def listed(notebook: str | None = None) -> str:
-    """Return a text table of your predictions with their results; empty if there are none.
-
-    `notebook` selects one notebook by number or name (`"05"`, `"09b_timeouts"`).
-    """
+    """Return a table of your predictions with their results, of one notebook (`"05"`, `"09b_timeouts"`) or all."""
     number = notebook.partition("_")[0] if notebook else None
     return notes.listed(question for question in questions().values() if number in {None, question.notebook})
 
 
 def reset(name: str, *, confirm: bool) -> bool:
-    """Delete the prediction for a question; without `confirm`, only print how to confirm.
-
-    Returns False if there is no question of that name.
-    """
+    """Delete the prediction for a question, or print how to confirm; return False if there is no such question."""
     if name not in questions():
         return False
     if confirm:

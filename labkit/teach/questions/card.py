@@ -46,10 +46,7 @@ class Answer(Shown):
 
     @property
     def because(self) -> str:
-        """The explanation of the result.
-
-        If the run had another result than the question expects, the explanation begins with a sentence that says so.
-        """
+        """The explanation of the result, which begins with a sentence if the run had an unexpected result."""
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because
@@ -68,10 +65,7 @@ class Answer(Shown):
         return "\n".join(self.lines)
 
     def html(self) -> str:
-        """Return the card as HTML.
-
-        The HTML contains the replies to every possible prediction, which a static page without a kernel uses.
-        """
+        """Return the card as HTML, with the replies to every possible prediction, for pages without a kernel."""
         attribute = "" if self.words is None else f' data-said="{escape(json.dumps(self.words))}"'
         mark = "" if self.words is None else ("agrees" if self.agrees else "differs")
         more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.words))

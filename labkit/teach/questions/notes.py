@@ -14,10 +14,7 @@ from labkit.teach.exercises import progress
 from labkit.teach.questions.question import Answers, Question
 
 UNATTENDED = "LABKIT_UNATTENDED"
-"""The environment variable with which a program that runs notebooks makes labkit ignore stored predictions.
-
-An empty text or 0 has no effect.
-"""
+"""The environment variable that makes labkit ignore stored predictions, unless it is empty or 0."""
 NOTED, RIGHT, OTHER, SKIPPED = "noted", "right", "other", "skipped"
 """The states of a prediction; it is `noted` until its answer is shown, and `skipped` if the learner made none."""
 LONGEST_WHY = 300
@@ -61,10 +58,7 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, words: Answers | None, why: str) -> None:
-    """Store the learner's prediction `words` for a question, and the reason `why`.
-
-    `words` is None if the learner wants to see the answer without predicting it.
-    """
+    """Store the learner's prediction, None to see the answer without one, and the reason `why`."""
     progress.note(
         question.name,
         question=question.text,
@@ -82,10 +76,7 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
 
 
 def listed(questions: Iterable[Question]) -> str:
-    """Return a text table of the predictions for these questions; empty if there is no prediction.
-
-    The last row shows how many predictions were right, how many were not, and how many the learner skipped.
-    """
+    """Return a table of the predictions for these questions, with the sums of their states; empty if there are none."""
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in questions:

@@ -49,10 +49,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a run: its text, its options and the right answer.
-
-    `means` maps measured values to the options that stand for them, and `because` explains the right answer.
-    """
+    """A question about a run; `means` maps measured values to options, and `because` explains the right answer."""
 
     name: str
     kind: Kind
@@ -71,10 +68,7 @@ class Question:
         return self.name.partition("-")[0]
 
     def parse(self, value: object) -> Answers:
-        """Check a learner's input (a list of options, or a number) and return it as text.
-
-        Raises `InvalidInput` with a message that says what to enter.
-        """
+        """Return a learner's input (a list of options, or a number) as text. Raises `InvalidInput`."""
         if self.kind is Kind.NUMBER:
             return (_number(value[0] if isinstance(value, list) and value else value),)
         chosen = [str(each) for each in value] if isinstance(value, list) else []
@@ -88,10 +82,9 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Convert a value that a run measured to the form of a prediction, a tuple of texts.
+        """Return a value that a run measured as texts, like a prediction; the right answer for None.
 
-        For None, return the right answer. Raises `InvalidInput` for anything but a number, text, truth value, or
-        several of these.
+        Raises `InvalidInput` for anything but a number, text, truth value, or several of these.
         """
         if value is None:
             return self.right
@@ -145,15 +138,12 @@ def find(name: str) -> Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """Return a dict from name to question with all questions of the course.
-
-    Raises `InvalidInput` if a file of questions is invalid.
-    """
+    """Return all questions of the course by name. Raises `InvalidInput` if a file is invalid."""
     return load(files("labkit.teach.questions"))
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Return a dict from name to question with all questions in a folder's TOML files.
+    """Return the questions in a folder's TOML files by name.
 
     Raises `InvalidInput` if a file is invalid; the message names the file, the question and the remedy.
     """
@@ -221,10 +211,7 @@ class _Table(msgspec.Struct):
 
 
 def _read(name: str, place: str, table: object) -> Question:
-    """Return the question that one table of a file describes.
-
-    `name` is the question's name. Raises `InvalidInput`, whose message begins with `place`, if the table is invalid.
-    """
+    """Return the question of one table. Raises `InvalidInput`, whose message begins with `place`, if it is invalid."""
     keys = [each.encode_name for each in msgspec.structs.fields(_Table)]
     if isinstance(table, dict) and (unknown := [key for key in table if key not in keys]):
         raise InvalidInput(f"{place}: unknown key {unknown[0][:40]!r}; {nearest(unknown[0][:40], keys)}")

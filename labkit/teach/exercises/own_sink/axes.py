@@ -42,10 +42,10 @@ RESTORED = "a restored checkpoint"
 
 
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Yield every kill that is possible in these batches: before each request of the sink, and after its last request.
+    """Yield every kill in these batches: before each request of the sink, and after its last request.
 
-    `tried` is a run without a crash, which shows how many requests the sink makes. `torn` adds kills in the middle of
-    writing a file. A batch in which the sink raised an error gets no kill.
+    `tried` is a run without a crash. `torn` adds kills in the middle of writing a file. A batch in which the sink
+    raised an error gets no kill.
     """
     deliveries = tried.story.deliveries
     for batch in (each for each in batches if each < len(deliveries)):
@@ -74,10 +74,7 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which the sink is killed twice: in its first batch, and before a request of the recovery.
-
-    If several first kills leave the same stored data, only one of them is tested, because the recoveries are the same.
-    """
+    """Yield runs with a kill in the first batch, and one in the recovery, once for each content after the first."""
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
     yield healthy
@@ -255,10 +252,7 @@ def left_over(tried: TrialResult) -> str:
 
 
 def wrong_at_any_time(tried: TrialResult) -> str:
-    """Return the fault in the final rows or, if these rows are right, the fault that a reader saw earlier.
-
-    The text is empty if there is no fault.
-    """
+    """Return the fault in the final rows or, if these are right, the fault that a reader saw earlier; empty if none."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
@@ -290,10 +284,7 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """Test a learner's sink on the axis that `variant` names, a separately graded property such as crash safety.
-
-    Stops at the first faulty run. `name` is the sink's Python name, and `kind` the kind of its store.
-    """
+    """Test a learner's sink on the axis of `variant`, up to the first fault; `kind` is the kind of its store."""
     ask, axis, runs = StepAsker(answer, name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
     more = {each: dict(variant.parameters).get(each, ()) for each in ("alike", "wide")}
@@ -347,10 +338,7 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The result of a kill at one point of the sink's first batch: right before a request, or after the last request.
-
-    With two writers, labkit stops the older writer there instead of killing it.
-    """
+    """The result of a kill, or of a stop of the older of two writers, at one point of the sink's first batch."""
 
     request: str
     """The sink's next request after the kill; empty if the sink had returned."""
@@ -372,13 +360,10 @@ def tried(
     more: Sequence[Mapping[str, Any]] = (),
     also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
-    """Test a sink on every axis (separately graded property), and kill it before every request of its first batch.
+    """Test a sink on every axis and on those in `also`, and kill it before every request of its first batch.
 
-    Returns the results on the axes, and the results of the kills. `parameters` are the batches and queries; `also`
-    names axes in addition to those of `AXES`. If no fault is found, the sink is also tested with each entry of `more`,
-    which has other batches and queries in the same form. For the kind `writers`, the older of two writers is stopped
-    instead of killed. Raises `Unusable` for a wrong request, and `MissingSolution` or `AnswerFailed` as `Answer.step`
-    does.
+    `parameters` are the batches and queries. If no fault is found, the sink is also tested with each entry of `more`,
+    in the same form. Raises `Unusable` for a wrong request, and the errors of `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
@@ -433,10 +418,7 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of request `at` of the first batch.
-
-    The guarantee is `unknown` if the kill made the store unreadable.
-    """
+    """Return the guarantee after a kill in the middle of request `at`; unknown if nobody can read the store then."""
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

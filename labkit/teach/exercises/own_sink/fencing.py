@@ -18,10 +18,7 @@ from labkit.teach.exercises.own_sink.trials import (
 )
 
 FIRST, NEWEST = 99, 102
-"""The epochs of the older and the newer writer, chosen to reveal wrong comparisons.
-
-As text, and by its last digits, the newer one would come first, and the two numbers are not adjacent.
-"""
+"""The epochs of the older and the newer writer: not adjacent, and as text or by its last digits the newer is first."""
 LATER = (0, 2, 5)
 """The numbers of the batches that a writer still tries to deliver after it was refused as fenced."""
 
@@ -29,8 +26,8 @@ LATER = (0, 2, 5)
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     """Yield one run with a single writer, and then runs in which a newer writer replaces the first one.
 
-    In each of the later runs, the first writer is stopped after a different number of requests of its first or its last
-    batch. Only in the final run is it not stopped; there the newer writer writes an empty batch.
+    The first writer is stopped at each place of its first or its last batch; in the final run it is not stopped, and
+    the newer writer writes an empty batch.
     """
     with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
@@ -49,8 +46,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 def overtaken(bench: Bench, place: int) -> TrialResult:
     """Stop writer 1 after `place` requests of batch 0, let writer 2 write batches 0 and 1, and resume writer 1.
 
-    Writer 1 then tries to write further batches, which the sink must refuse. Finally writer 2 writes the remaining
-    batches.
+    The sink must refuse the further batches of writer 1. Finally writer 2 writes the remaining ones.
     """
     with bench.trial() as begun:
         process = begun.start()
@@ -80,10 +76,7 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer in its last batch, and let a newer writer write other rows under the same batch number.
-
-    `place` is the number of requests after which the first writer is stopped.
-    """
+    """Stop the first writer after `place` requests of its last batch, for which a newer one then has other rows."""
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
     with bench.trial() as begun:

@@ -55,10 +55,9 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Return whether SQLite may execute an action of a sink's statement; this is the callback of SQLite's authorizer.
+    """Return whether SQLite may execute an action: only work on tables, views, indexes and rows (SQLite's authorizer).
 
-    Only work on tables, views, indexes and rows is allowed. `second` is the name of the function if the action calls
-    one.
+    `second` is the name of the function if the action calls one.
     """
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
@@ -102,10 +101,7 @@ class Table:
         self._db.close()
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
-        """Run one SQL statement and return its rows.
-
-        Raises `sqlite3.OperationalError` if there are more than `MOST_ROWS`.
-        """
+        """Run one SQL statement and return its rows; more than `MOST_ROWS` are an `sqlite3.OperationalError`."""
         self.may_show = True
         only_reads = not self.db.in_transaction and type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
         try:
@@ -135,17 +131,11 @@ class Folder:
     """A folder of text files as the store of a sink; readers see the rows in the files that `manifest.json` lists."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
-        """Use the folder `root`.
-
-        The method `read` returns at most `most` characters of a file, or all if `most` is -1.
-        """
+        """Use the folder `root`; `read` returns at most `most` characters of a file, or all if `most` is -1."""
         self.root, self.most, self.may_show = Path(root), most, True
 
     def file(self, name: object) -> str:
-        """Return the file name on disk for a name that the sink uses.
-
-        Raises `OSError` for a name that could refer to a file outside of the folder.
-        """
+        """Return the name on disk. Raises `OSError` for a name that could be of a file outside of the folder."""
         return named(name)
 
     def name(self, file: str) -> str:
@@ -162,10 +152,7 @@ class Folder:
             return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
-        """Create or replace a file with this text.
-
-        With `part` below 1, write only this fraction, as if the process were killed in the middle.
-        """
+        """Create or replace a file with this text, or with a `part` of it, as if the process were killed."""
         data = text.encode()
         with (self.root / self.file(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
@@ -213,10 +200,7 @@ class TrialFolder(Folder):
 
 
 def named(name: object) -> str:
-    """Return `name` unchanged if it is a valid file name.
-
-    Raises `OSError` for a name that is too long or could refer to a file outside of the folder.
-    """
+    """Return a valid file name unchanged. Raises `OSError` if it is too long or could be outside of the folder."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
             "this file name is not allowed; use up to 200 letters, digits, _, - and dots, no folder, and no dot at the "
@@ -226,10 +210,7 @@ def named(name: object) -> str:
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
-    """Perform one request of a sink, `[method of the store, arguments...]`.
-
-    Returns `["gave", result]` or `["raised", name of the exception, message]`.
-    """
+    """Perform `[method, arguments...]`, and return `["gave", result]` or `["raised", exception, message]`."""
     name, *arguments = request
     try:
         return ["gave", getattr(store, name)(*arguments)]
@@ -274,11 +255,7 @@ class Process:
         os.chdir("/")
 
     def reply(self, line: str) -> str:
-        """Perform the request in a line of JSON and return the reply as JSON.
-
-        The reply is a pair: the result of `answer`, and whether the request may have changed the rows that other
-        readers see.
-        """
+        """Return the `answer` to a line of JSON, and whether it may have changed what readers see, as JSON."""
         request = json.loads(line)
         if request[0] in ("open", "shut"):
             getattr(self, request[0])(*request[1:])
@@ -292,20 +269,14 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Limit a resource of this process, such as `resource.RLIMIT_CPU`, to `most`, or to a hard limit that is lower.
-
-    With `for_good` the hard limit is lowered as well, so that the limit can never be raised again.
-    """
+    """Limit a resource to `most` or a lower hard limit; with `for_good` it can never be raised again."""
     hard = resource.getrlimit(what)[1]
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (wanted, wanted if for_good else hard))
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Perform the requests that arrive on a connection, one per line, until the client closes the connection.
-
-    `megabytes` and `seconds` are the limits of this process.
-    """
+    """Perform the requests of a connection, one per line, until the client closes it."""
     process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
@@ -314,10 +285,9 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for each connection that a client passes over the socket on standard input.
+    """Fork a process for each connection (a file descriptor) from the socket on standard input, and reply with its id.
 
-    A connection arrives as a file descriptor, and the reply is the process id. Returns when the client closes the
-    socket. `megabytes` and `seconds` are the limits of each process.
+    Returns when the client closes the socket. `megabytes` and `seconds` are the limits of each process.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes dead children
     control = socket.socket(fileno=0)

@@ -60,10 +60,9 @@ MADE_ANOTHER_REQUEST = (
 
 
 class StepAsker(Asker):
-    """Asks a learner's sink for its next request to the store.
+    """Asks a learner's sink for its next request; its calls depend on earlier replies, so they cannot be announced.
 
-    The arguments of a call are the kind of store, the requests and replies so far, and the batch. Calls cannot be
-    announced in advance, because each request depends on the reply to the previous one.
+    The arguments of a call are the kind of store, the requests and replies so far, and the batch.
     """
 
     def _reply(self, *arguments: Plain) -> Plain:
@@ -72,10 +71,7 @@ class StepAsker(Asker):
 
 
 class Broken(Exception):
-    """Raised when a run of a sink cannot continue, because the sink or one of its requests failed.
-
-    The message is a sentence without full stop.
-    """
+    """A run of a sink cannot continue, because the sink or a request failed; the message has no full stop."""
 
 
 class StoreServer:
@@ -148,10 +144,7 @@ class StoreProcess:
         return self._connection.fileno() >= 0
 
     def ask(self, *request: Plain) -> list[Any]:
-        """Send a request to the store and return its reply.
-
-        Raises `Broken` if the request took too long or used too much memory or CPU time.
-        """
+        """Send a request and return its reply. Raises `Broken` if it took too much time or memory."""
         try:
             self._connection.sendall(json.dumps(request).encode() + b"\n")
             while b"\n" not in self._read:
@@ -204,10 +197,7 @@ def _request_text(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """A kill of the sink's process in batch `batch`, right before the request number `at` (from 0).
-
-    If the sink makes no such request, the kill happens right after the sink has returned.
-    """
+    """A kill right before request `at` (from 0) of a batch, or after the sink has returned if there are fewer."""
 
     batch: int
     at: int
@@ -217,10 +207,7 @@ class Kill(NamedTuple):
 
 @dataclass
 class Story:
-    """The record of one run of a sink: the rows that readers saw, the requests, kills and errors.
-
-    Each list is in order of time.
-    """
+    """The record of one run of a sink: the rows that readers saw, requests, kills and errors, in order of time."""
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
@@ -239,10 +226,7 @@ class Story:
 
 
 class Mark(NamedTuple):
-    """The point in a run's record right after its last kill.
-
-    `driver` is the number of the driver that starts then; the other fields are the lengths of the record's lists.
-    """
+    """The next driver's number, and the lengths of the lists of a run's record, right after its last kill."""
 
     driver: int
     samples: int
@@ -260,10 +244,7 @@ class Recovery(NamedTuple):
 RecoveryKey = tuple[int, int, int, bytes]
 """How many batches there are, which one was killed, how often the sink raised in it, and a digest of the store."""
 Recoveries = dict[RecoveryKey, Recovery]
-"""Recoveries from kills.
-
-The same sink that gets the same batch and finds the same files makes the same requests, so each recovery runs once.
-"""
+"""Recoveries from kills; each runs once, because the same batch and files lead to the same requests."""
 
 
 class DeliveryEnd(NamedTuple):
@@ -290,10 +271,7 @@ class Delivery:
         return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
-        """Return the sink's next request, or None if the sink has returned or raised an error.
-
-        If the result is None, `ended` tells which of the two happened. Raises `Unusable` for an invalid request.
-        """
+        """Return the sink's next request, or None if the sink has `ended`. Raises `Unusable` for an invalid request."""
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
         if not isinstance(reply, list) or not reply:
@@ -320,10 +298,7 @@ class Delivery:
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, and keep the reply; if readers may now see different rows, read the store.
-
-        Raises `Broken` if the store cannot perform the request.
-        """
+        """Let the store perform a request, and read the store if readers may now see other rows. Raises `Broken`."""
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
             raise Broken(f"the store could not perform {_request_text(request)}: {answer[2]}")
@@ -367,10 +342,7 @@ class Trial:
         return self._process
 
     def restart(self, *, kill: bool = False) -> None:
-        """End the present connection; the sink's next request opens a new one, as after a restart of the driver.
-
-        With `kill`, the process of the present connection is killed, as in a crash; otherwise the connection is closed.
-        """
+        """Close the present connection, or `kill` its process; the sink's next request opens a new one."""
         if self._process is not None:
             if kill:
                 self._process.kill()
@@ -390,8 +362,7 @@ class Trial:
     def look(self, moment: str = "") -> None:
         """Read the store like a client that connects now, and record the rows with the label `moment`.
 
-        If the store is locked, nothing is recorded until the next call. Raises `Broken` if reading fails for another
-        reason.
+        If the store is locked, nothing is recorded. Raises `Broken` if reading fails for another reason.
         """
         reply = self._reader.ask("see")
         self.is_behind = reply[0] == "raised"
@@ -408,10 +379,7 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Pass a batch to the sink and return how the sink's work ended; `kill` says where to kill the process.
-
-        `arguments` are those of the sink after its first argument, the store.
-        """
+        """Pass a batch to the sink, with `arguments` after the store, and return how its work ended."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
@@ -444,11 +412,11 @@ class Trial:
         first: int = 0,
         recoveries: Recoveries | None = None,
     ) -> bool:
-        """Pass the batches to the sink, starting with batch number `first`; repeat each batch until the sink returns.
+        """Pass the batches to the sink, from number `first` on; repeat each until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. `kills` are the kills of this run in
-        order. `recoveries` is a cache of earlier runs: if this run's last kill left the same files as a kill of an
-        earlier run, this run ends after the kill, and `finish` copies the rest of the record from the earlier run.
+        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache of earlier
+        runs: if one had the same files after a kill as this run has after its last one, `finish` copies the rest of its
+        record.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -481,10 +449,7 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """Read the store once more, and return the record of the run.
-
-        Raises `Broken` if the sink still holds a lock, so that nobody can read.
-        """
+        """Read the store once more, and return the record. Raises `Broken` if the sink still holds a lock."""
         if self._recovers is None:
             self._end()
             return self.story
@@ -532,10 +497,7 @@ def _digest(folder: Path) -> bytes:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Convert a row that a reader saw into the form in which labkit compares it with the sent rows.
-
-    A row with values of wrong types becomes a row that was never sent.
-    """
+    """Return a row for the comparison with the sent rows; values of wrong types make one that was never sent."""
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)
@@ -614,10 +576,7 @@ class Bench(NamedTuple):
         return trial(self.server, self.ask, self.kind)
 
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
-        """Run one query from its first batch to its last, with these kills, and return the result.
-
-        The result is cached, because several tests need the same run.
-        """
+        """Run one query from its first batch to its last, with these kills, once, and return the result."""
         key = len(self.batches), tuple(kills)
         if key not in self.past.runs:
             with self.trial() as begun:
@@ -627,10 +586,7 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
-    """Finish a run and return its result; `due` are the batches whose rows should be stored in the end.
-
-    `what` describes the run for the learner; without `what`, the description is the list of kills.
-    """
+    """Finish a run that should have stored the batches `due`; without `what`, the kills describe it."""
     story = trial.finish()
     kills = "; then ".join(f"killed in {each}" for each in story.kills)
     return TrialResult(what or kills or WITHOUT, story, due)
