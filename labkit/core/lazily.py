@@ -1,40 +1,26 @@
 """A mapping that imports a module only when somebody looks up its entry."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
-class Lazily(MutableMapping[str, T], Generic[T]):
+class Lazily(UserDict[str, T]):
     """A mapping from names to objects that imports an object's module only when somebody looks up the object's name.
 
     The object is the attribute `attribute` of the module. Listing the names imports nothing.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:
+        super().__init__()
         self._attribute = attribute
-        self._modules: dict[str, str | T] = dict(modules)
+        self.data |= modules  # type: ignore[arg-type]  # the name of a module stands for its object
 
     def __getitem__(self, name: str) -> T:
-        entry = self._modules[name]
+        entry = self.data[name]
         if isinstance(entry, str):
-            loaded: T = vars(import_module(entry))[self._attribute]
-            self._modules[name] = entry = loaded
+            entry = self.data[name] = vars(import_module(entry))[self._attribute]
         return entry
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._modules
-
-    def __setitem__(self, name: str, value: T) -> None:
-        self._modules[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._modules[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __len__(self) -> int:
-        return len(self._modules)

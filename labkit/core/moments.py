@@ -19,6 +19,7 @@ class Moment(NamedTuple):
     point: FailPoint
     words: str
     is_on_disk: bool = False
+    """Whether a batch that reaches this failpoint leaves something on disk there, in the checkpoint or the store."""
     is_passed: bool = True
     """Whether a micro-batch of the sink ever reaches this failpoint."""
 
@@ -81,7 +82,7 @@ def moments(strategy: Strategy | None = None, order: Order | None = None) -> Seq
 
 
 def _moment(step: Step, *, is_passed: bool = True) -> Moment:
-    return Moment(NAMES[step.point], step.point, step.words, step.is_on_disk, is_passed)
+    return Moment(NAMES[step.point], step.point, step.words, step.is_on_disk and is_passed, is_passed)
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ strategy is implemented twice, on purpose: the sink (`labkit/sinks`) writes to r
 out the operations that the record lists (`labkit/sim/models/pipeline`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import Literal, NamedTuple, assert_never
 
@@ -171,15 +171,7 @@ _APPEND = StrategyFacts(
     needs="Appendable", pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=(), commit_ops=(), recovery_ops=()
 )
 
-_IDEMPOTENT = StrategyFacts(
-    needs="Keyed",
-    pending=Pending.NOWHERE,
-    write=_VISIBLE_AT_ONCE,
-    commit=(),
-    commit_ops=(),
-    recovery_ops=(),
-    replaces=True,
-)
+_IDEMPOTENT = replace(_APPEND, needs="Keyed", replaces=True)
 
 _BATCH_MARKER = StrategyFacts(
     needs="Atomic",

@@ -280,11 +280,12 @@ class DriverPool:
     ) -> tuple[Path, Iterator[AnyEvent]]:
         # A standby takes over from a dead driver, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
-            standby = stack.enter_context(self._standbys.pop(0))
+            standby = self._standbys.pop(0)
+            stack.enter_context(standby.driver)
             order = RunQueries([wire.raw(query) for query in queries])
             return standby.log, standby.take_over(self._dead, order)
         if warm := self._take_warm(load):
-            stack.enter_context(warm.standby)
+            stack.enter_context(warm.standby.driver)
             self._add(warm.standby.driver)
             order = RunQueries([wire.raw(query) for query in queries])
             hand = warm.standby.hand if self._dead is None else partial(warm.standby.take_over, self._dead)
@@ -312,7 +313,7 @@ class DriverPool:
         for warm in self._warm:
             warm.remove()
         while self._standbys:
-            with self._standbys.pop():
+            with self._standbys.pop().driver:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:

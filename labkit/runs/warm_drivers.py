@@ -91,7 +91,7 @@ class WarmDriver:
         self.standby.driver.let_go()
         # Another thread may read the events of a driver that is warming up; it has them all when the driver has ended.
         self.is_warm.wait()
-        with contextlib.suppress(LabError), self.standby:
+        with contextlib.suppress(LabError), self.standby.driver:
             pass
         self.remove()
 

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -48,12 +47,6 @@ class Watching(msgspec.Struct, frozen=True):
     jvm: int
 
 
-@dataclass(frozen=True)
-class _Engine:
-    process: "subprocess.Popen[bytes]"
-    scratch: Path
-
-
 def interactive_session() -> "SparkSession":
     """Return the Spark session of this process; the first call starts a JVM.
 
@@ -64,17 +57,18 @@ def interactive_session() -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is None:  # noqa: SLF001 - a session of the user's own is left alone
-        engine = _engine()
-        if engine.process.poll() is not None:
+        process, scratch = _engine()
+        if process.poll() is not None:
             raise ServiceUnavailable("Spark has ended in this kernel. Restart the kernel, and run the cells again.")
         with environment_kept():
-            os.environ.update(worker_settings(engine.scratch))
+            os.environ.update(worker_settings(scratch))
             return SparkSession.builder.getOrCreate()
     return SparkSession.builder.getOrCreate()
 
 
 @cache
-def _engine() -> _Engine:
+def _engine() -> "tuple[subprocess.Popen[bytes], Path]":
+    """Start the JVM of this process, once; return it and its folder."""
     java, kept = java_for_spark(), ExitStack()
     scratch = Path(mkdtemp(prefix="labkit-spark-"))
     kept.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -96,7 +90,7 @@ def _engine() -> _Engine:
         raise
     # An interpreter that ends normally waits until Spark has ended, so that nothing is left.
     atexit.register(kept.close)
-    return _Engine(process, scratch)
+    return process, scratch
 
 
 def main(folder: str, jvm: str) -> None:

@@ -56,10 +56,8 @@ class OpenCheckpoint:
     def recover(self) -> list[str]:
         """Commit or abort the transactions that earlier drivers left unfinished; return a sentence for each of them."""
         coordinator = self.options.coordinator()
-        try:
+        with closing(coordinator.sink.store):
             return list(coordinator.recover(self.checkpoint.decided()))
-        finally:
-            coordinator.sink.store.close()
 
 
 def open_checkpoint(
@@ -174,11 +172,8 @@ class LabQuery:
     def _commit_through(self, batch: int) -> None:
         coordinator = self._opened.options.coordinator()
         watch = Stopwatch(self._opened.options.log, batch)
-        try:
-            with watch.phase("commit"):
-                coordinator.commit_log_durable(batch)
-        finally:
-            coordinator.sink.store.close()
+        with closing(coordinator.sink.store), watch.phase("commit"):
+            coordinator.commit_log_durable(batch)
         watch.keep()
 
 

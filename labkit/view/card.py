@@ -144,6 +144,17 @@ class Shown:
         return {"text/html": self.html(), "text/plain": str(self)}
 
 
+class Drawn(Shown):
+    """Base class of results that notebooks display as a picture; subclasses define `svg` and `__str__`."""
+
+    def svg(self) -> str:
+        """Return the picture as SVG, with its text form as the description for screen readers."""
+        raise NotImplementedError
+
+    def html(self) -> str:
+        return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
+
+
 class Card(Shown):
     """A result that a notebook displays as a card with a large word, a line under this word, and further HTML.
 

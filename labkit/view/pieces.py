@@ -6,7 +6,7 @@ The picture and its text use the same list of parts on disk and in memory.
 from typing import NamedTuple
 
 from labkit.core.words import columns
-from labkit.view.card import Shown
+from labkit.view.card import Drawn
 from labkit.view.scene import Kind
 from labkit.view.svg import KINDS, document, icon, words
 
@@ -47,14 +47,13 @@ ARROWS = (
 """The arrows, each as a line and a tip in SVG: records, results, orders to the task, the driver's log entries."""
 
 
-class Pieces(Shown):
+class Pieces(Drawn):
     """A picture of a streaming job's parts, shown as SVG in a notebook and as text in a terminal."""
 
     def __str__(self) -> str:
         return columns([(piece.name, f"{' '.join(piece.does)}; {KEPT[piece.kind]}") for piece in PIECES])
 
     def svg(self) -> str:
-        """Return the picture as SVG, with its text form as the description for screen readers."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
         arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows
@@ -62,9 +61,6 @@ class Pieces(Shown):
         key = ((Kind.DURABLE, 214, "on disk: a crash leaves it"), (Kind.VOLATILE, 420, "in memory: a crash takes it"))
         body += "".join(_key(kind, x, 372, text) for kind, x, text in key)
         return document(body, 954, 412, title="The pieces of a streaming job", desc=str(self))
-
-    def html(self) -> str:
-        return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
 
 
 KEPT = {

@@ -4,14 +4,13 @@ With a kernel the question is a widget (anywidget), without one a form with a sc
 (`static/question.js`).
 """
 
-import hashlib
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 from labkit.view.assets import asset
 from labkit.view.form import Form, with_page
-from labkit.view.stepper import embedded
+from labkit.view.stepper import embedded_page
 
 _STYLES = ("scene.css", "question.css")
 
@@ -31,12 +30,6 @@ def page_of(shown: Mapping[str, object]) -> str:
 
     If scripts are switched off, the page shows only the text of the question.
     """
-    data = embedded(shown)
-    name = f"lk-{hashlib.sha256(data.encode()).hexdigest()[:12]}"
+    text = f"<p><b>{escape(str(shown['text']))}</b></p>"
     script = asset("question.js").replace("export default { render };", "")
-    return (
-        f'<div data-lk="{name}"><style>{"".join(map(asset, _STYLES))}</style>'
-        f"<p><b>{escape(str(shown['text']))}</b></p>"
-        f'<script type="application/json">{data}</script>'
-        f'<script type="module">{{{script}\nmount("{name}");}}</script></div>'
-    )
+    return embedded_page(shown, text, styles=_STYLES, script=script, mount="mount")

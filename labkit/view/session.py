@@ -92,17 +92,18 @@ class Session:
 
         Raises `InvalidAction` if there is nothing to undo.
         """
-        if not self._before:
-            raise InvalidAction("There is nothing to undo: no action was chosen yet.")
-        self._after.append((self.trace, self.at, self.story.watch_for))
-        self._play(*self._before.pop())
+        self._swap(self._before, self._after, "There is nothing to undo: no action was chosen yet.")
 
     def redo(self) -> None:
         """Repeat the change of the run that was undone last. Raises `InvalidAction` if no change was undone."""
-        if not self._after:
-            raise InvalidAction("There is nothing to redo: no action was undone.")
-        self._before.append((self.trace, self.at, self.story.watch_for))
-        self._play(*self._after.pop())
+        self._swap(self._after, self._before, "There is nothing to redo: no action was undone.")
+
+    def _swap(self, source: list[Memory], target: list[Memory], refusal: str) -> None:
+        """Go back to the last run in `source`, and put the present run into `target`."""
+        if not source:
+            raise InvalidAction(refusal)
+        target.append((self.trace, self.at, self.story.watch_for))
+        self._play(*source.pop())
 
     def scenario(self, name: str) -> None:
         """Open a scenario, of this simulator or another one, at its first state.

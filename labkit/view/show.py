@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.sim.scenarios import run_of
-from labkit.sim.trace import Trace, make
+from labkit.sim.trace import Trace
 from labkit.view.session import Session, session
 from labkit.view.stepper import Pair, Player
 
@@ -43,4 +43,4 @@ def explorer(what: str, **parameters: object) -> "Explorer":
         raise InvalidInput(
             f"{what[:40]!r} already fixes the simulator's parameters; to choose them yourself, name only the simulator."
         )
-    return Explorer(Session(Trace.of(make(what, parameters), ())))
+    return Explorer(Session.of(what, **parameters))

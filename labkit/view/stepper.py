@@ -7,6 +7,7 @@ mail), it still shows a picture of the last step and its sentence.
 import hashlib
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
 
 from labkit.sim.trace import Trace, replay
@@ -37,15 +38,20 @@ def embedded(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _page(data: dict[str, object], fallback: str) -> str:
+def embedded_page(data: object, fallback: str, *, styles: Sequence[str], script: str, mount: str) -> str:
+    """Return HTML in which the function `mount` of the script shows `data`, and `fallback` where no script runs."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
-    script = asset("stepper.js").partition("// LIVE:")[0].replace("export function", "function")
     return (
-        f'<div data-lk="{name}"><style>{asset("scene.css")}{asset("stepper.css")}</style>{fallback}'
+        f'<div data-lk="{name}"><style>{"".join(map(asset, styles))}</style>{fallback}'
         f'<script type="application/json">{shown}</script>'
-        f'<script type="module">{{{script}\nmountAll("{name}");}}</script></div>'
+        f'<script type="module">{{{script}\n{mount}("{name}");}}</script></div>'
     )
+
+
+def _page(data: dict[str, object], fallback: str) -> str:
+    script = asset("stepper.js").partition("// LIVE:")[0].replace("export function", "function")
+    return embedded_page(data, fallback, styles=("scene.css", "stepper.css"), script=script, mount="mountAll")
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:

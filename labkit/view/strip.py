@@ -59,28 +59,26 @@ class Strip(Shown):
     def fragment(self) -> Html:
         """Return the picture as HTML without a frame, to be placed on a card."""
         listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
+        # The texts of the tooltips, for people who do not use a mouse.
+        meanings = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
         return joined(
             [
                 para(self.title, kind="lkc-title"),
                 listed,
                 *(para(note, kind="lkc-under") for note in self.notes),
-                fold("What each moment means", self._meanings()),
+                fold("What each moment means", table(("moment", "failpoint", "what has happened"), meanings)),
             ]
         )
 
-    def _meanings(self) -> Html:
-        # The texts of the tooltips, for people who do not use a mouse.
-        rows = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
-        return table(("moment", "failpoint", "what has happened"), rows)
-
     def _moment(self, moment: Moment) -> Html:
         is_killed = moment.point is self.killed
-        states = {"disk": moment.is_passed and moment.is_on_disk, "without": not moment.is_passed, "killed": is_killed}
+        states = {"disk": moment.is_on_disk, "without": not moment.is_passed, "killed": is_killed}
         return tag(
             "li",
             tag("b", moment.name, f" {CROSS} killed" if is_killed else ""),
             tag("span", self._words(moment)),
-            tag("span", _aside(moment), class_="lkc-aside"),
+            # For screen readers instead of the green colour.
+            tag("span", ", leaves something on disk" if moment.is_on_disk else "", class_="lkc-aside"),
             class_=" ".join(state for state, is_so in states.items() if is_so),
             title=f"{moment.point.value}: {moment.point.sentence}",
         )
@@ -89,26 +87,11 @@ class Strip(Shown):
         return moment.words if moment.is_passed else "not with this sink"
 
     def __str__(self) -> str:
-        rows = [
-            (
-                moment.name,
-                f"{CROSS} killed"
-                if moment.point is self.killed
-                else "on disk"
-                if moment.is_passed and moment.is_on_disk
-                else "",
-                self._words(moment),
-                moment.point.value,
-            )
-            for moment in self.moments
-        ]
+        signs = {moment.point: "on disk" for moment in self.moments if moment.is_on_disk}
+        if self.killed is not None:
+            signs[self.killed] = f"{CROSS} killed"
+        rows = [(each.name, signs.get(each.point, ""), self._words(each), each.point.value) for each in self.moments]
         return f"{self.title}\n{columns(rows)}"
-
-
-def _aside(moment: Moment) -> str:
-    # For screen readers instead of the green colour, which means that a crash at this point leaves data on disk.
-    is_green = moment.is_passed and moment.is_on_disk
-    return ", leaves something on disk" if is_green else ""
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:

@@ -11,7 +11,7 @@ from labkit.core.words import columns
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.query import Total, totals
 from labkit.sim.trace import Replay
-from labkit.view.card import Shown
+from labkit.view.card import Drawn
 from labkit.view.svg import document, number, words
 
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
         return self.bottom - UNIT * total
 
 
-class Totals(Shown):
+class Totals(Drawn):
     """A picture of runs of the simulator `changelog`: a reader's total and a batch query's total after each message."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
@@ -71,7 +71,6 @@ class Totals(Shown):
         return columns([[*row, *[""] * (most - len(row))] for row in rows])
 
     def svg(self) -> str:
-        """Return the picture as SVG, with its text form as the description for screen readers."""
         body, top = "", float(TOP)
         for name, run in self.runs.items():
             highest = max(max(each.records, each.reader_sum) for each in run)
@@ -82,9 +81,6 @@ class Totals(Shown):
         return document(
             _key() + body, max(wide, 470), top - 24, title="What a reader finds who adds up the table", desc=str(self)
         )
-
-    def html(self) -> str:
-        return f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
 
 
 def _reader_total(total: Total) -> str:

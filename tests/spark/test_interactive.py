@@ -22,8 +22,8 @@ from labkit.spark import interactive
 before = dict(os.environ)
 spark = interactive.interactive_session()
 assert dict(os.environ) == before, "a crash run would find this JVM"
-engine = interactive._engine()
-print(engine.scratch, engine.process.pid, spark.range(3).count(), flush=True)
+process, scratch = interactive._engine()
+print(scratch, process.pid, spark.range(3).count(), flush=True)
 """
 AGAIN = """
 spark.stop()

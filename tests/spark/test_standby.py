@@ -86,7 +86,8 @@ def dead(**doubt: object) -> Killed:
 
 def test_it_waits_then_runs_the_cells_that_it_is_handed(launch: Launch, with_driver: Callable[[str], None]):
     with_driver(WAITING)
-    with Standby(launch, PATIENCE) as standby:
+    standby = Standby(launch, PATIENCE)
+    with standby.driver:
         standby.await_ready()
         order = RunQueries([wire.raw({"name": "run"})])
         *events, killed = standby.take_over(dead(), order)
@@ -97,7 +98,8 @@ def test_it_waits_then_runs_the_cells_that_it_is_handed(launch: Launch, with_dri
 
 def test_one_that_nobody_needs_is_ended(launch: Launch, with_driver: Callable[[str], None]):
     with_driver(WAITING)
-    with Standby(launch, PATIENCE) as standby:
+    standby = Standby(launch, PATIENCE)
+    with standby.driver:
         standby.await_ready()
     assert standby.driver._supervisor.returncode == 0
     assert not Path(launch.scratch).exists()
@@ -108,7 +110,8 @@ def test_one_that_does_not_get_warm_says_why(
     source: str, says: str, launch: Launch, with_driver: Callable[[str], None]
 ):
     with_driver(source)
-    with Standby(launch, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
+    standby = Standby(launch, PATIENCE)
+    with standby.driver, pytest.raises(JobFailed, match=says):
         standby.await_ready()
 
 

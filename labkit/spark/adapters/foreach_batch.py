@@ -7,6 +7,7 @@ between the two commits. Start queries with `labkit.spark.start`, which locks th
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -34,8 +35,8 @@ class ForeachBatchAdapter:
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Write, pre-commit and commit the rows of one micro-batch; `frame` has the columns offset, key, value."""
-        coordinator, watch = (self._options.coordinator(), Stopwatch(self._options.log, batch))
-        try:
+        coordinator, watch = self._options.coordinator(), Stopwatch(self._options.log, batch)
+        with closing(coordinator.sink.store):
             pass_offset_log(coordinator.reach, batch)
             with watch.phase("collect"):
                 parts = deal(self._rows(frame, batch))
@@ -43,8 +44,6 @@ class ForeachBatchAdapter:
                 votes = [self._vote(coordinator, batch, parts, number, watch) for number in range(len(parts))]
             with watch.phase("commit"):
                 coordinator.commit(batch, [vote for vote in votes if vote is not None])
-        finally:
-            coordinator.sink.store.close()
         watch.keep()
 
     def _rows(self, frame: "DataFrame", batch: int) -> list[Observation]:

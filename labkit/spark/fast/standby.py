@@ -11,8 +11,6 @@ earlier, it could commit or abort transactions that a living driver still writes
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
 
@@ -27,23 +25,14 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Entering the `with` block starts the standby driver, and leaving the block ends it. The driver counts as failed
-    after `patience` seconds without an event.
+    Creating the object starts the driver; a `with` block of `driver` ends it. The driver counts as failed after
+    `patience` seconds without an event.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self.log = Path(launch.log)
         self.driver = SupervisedDriver(launch, patience)
         self.events = self.driver.events()
-
-    def __enter__(self) -> Self:
-        self.driver.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
         """Wait until the driver is ready for queries. Raises `JobFailed` if it fails, or ends before it is ready."""
