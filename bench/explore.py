@@ -1,8 +1,4 @@
-"""How many states of a simulator this machine explores in a second.
-
-Times are processor time of this process; every search is compared with a simpler one in the same round, so that a busy
-machine slows both.
-"""
+"""How many states of a simulator this machine explores in a second of processor time, beside a simpler search."""
 
 import random
 import statistics
@@ -74,10 +70,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def on_two_cores(model: Model[Any]) -> float:
-    """Return the processor seconds of the busier of two processes that share a search.
-
-    Time in which they wait for each other, or for other jobs on the machine, is left out.
-    """
+    """Return the processor seconds, without waiting, of the busier of two processes that share a search."""
     with without_collector(), on_cores(model, 2) as shared:
         begun = time.process_time()
         shared.explore()

@@ -50,10 +50,7 @@ class Tab:
         self._firefox.ask("browsingContext.navigate", context=self.id, url=address, wait="complete")
 
     def evaluate(self, function: str, *arguments: object) -> Any:
-        """Call a JavaScript function with plain data, and return its result, after waiting if it is a promise.
-
-        Raises `RuntimeError` with the text of an exception.
-        """
+        """Call a JavaScript function with plain data and await its result. Raises `RuntimeError` with its exception."""
         call = f"(async () => JSON.stringify(await ({function})(...{json.dumps(arguments)})) ?? 'null')()"
         target = {"context": self.id}
         answer = self._firefox.ask("script.evaluate", expression=call, target=target, awaitPromise=True)

@@ -46,9 +46,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(folder: Path, home: Path) -> Iterator[Server]:
-    """Run JupyterLab within a `with` block on a folder with a notebook, its state in `home`. Raises
-    `ServiceUnavailable`.
-    """
+    """Run JupyterLab on a folder within a `with` block, its state in `home`. Raises `ServiceUnavailable`."""
     server = Server(free_port(), folder, secrets.token_hex(16))
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)

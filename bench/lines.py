@@ -27,9 +27,7 @@ MARK = "# effect: "
 
 
 class Measured(NamedTuple):
-    """Of the effects of one program with a known line: their number, and those for which another line, or none, was
-    named.
-    """
+    """The number of a program's effects with a known line, and those for which another line, or none, was named."""
 
     effects: int
     wrong: tuple[str, ...]

@@ -1,7 +1,4 @@
-"""Provide the servers that a measurement writes to: the user's own if one is named, otherwise new temporary ones.
-
-New servers keep their guarantees: PostgreSQL waits for the disk.
-"""
+"""Provide the servers that a measurement writes to: the user's own, or new ones that wait for the disk."""
 
 import os
 import tempfile

@@ -8,10 +8,7 @@ from labkit.sim.trace import make
 
 
 def timed_search(given: str) -> str:
-    """Search all states of a simulator; return their number and the seconds.
-
-    `given` is a JSON list of the simulator's name and its parameters; the answer is a JSON list, too.
-    """
+    """Search all states of a simulator, given as JSON [name, parameters]; return JSON [number of states, seconds]."""
     name, parameters = json.loads(given)
     begun = time.perf_counter()
     found = explore(make(name, parameters))

@@ -135,11 +135,7 @@ def _parsed(text: str) -> NotebookNode:
 
 
 def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, Any]]:
-    """Return the cells of a source without the expected texts, these texts by number of the cell, and labkit's
-    metadata.
-
-    Raises `NotebookError`.
-    """
+    """Return a source's cells, their expected texts by number, and labkit's metadata. Raises `NotebookError`."""
     notebook = deepcopy(_parsed(source.read_text(encoding="utf-8")))
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}

@@ -78,10 +78,7 @@ def pictures() -> dict[str, str]:
 
 
 def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]]:
-    """Return what a reader saw of the key *hello* when this simulated sink was killed between pre-commit and commit.
-
-    The result has the caption with the verdict, and the steps of the value.
-    """
+    """Return caption and steps of *hello* for this simulated sink, killed between pre-commit and commit."""
     walk = crashed(strategy, order, store, [Crash(FailPoint.AFTER_PRE_COMMIT)])
     assert isinstance(walk.model, Pipeline)
     judge = Judge(walk.model.settings)

@@ -153,10 +153,7 @@ def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fet
 
 
 def _entry(wheel: Path) -> tuple[str, dict[str, object]]:
-    """Return a wheel's entry in Pyodide's list of packages: its name, and a description without dependencies.
-
-    The kernel loads all wheels at once.
-    """
+    """Return a wheel's entry in Pyodide's list: its name and description, without dependencies."""
     with zipfile.ZipFile(wheel) as opened:
         name = next(each for each in opened.namelist() if each.endswith(".dist-info/METADATA"))
         said = HeaderParser().parsestr(opened.read(name).decode())

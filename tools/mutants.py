@@ -165,9 +165,7 @@ def _is_value(node: ast.AST, tree: ast.Module) -> bool:
 
 
 def _is_vocabulary(parent: ast.AST) -> bool:
-    """Return whether a value directly below this node has few possible values: it is compared with a constant, or is a
-    condition.
-    """
+    """Return whether a value below this node has few values: it is compared with a constant, or is a condition."""
     if isinstance(parent, ast.Compare):
         return any(not any(isinstance(each, ast.Name) for each in ast.walk(one)) for one in parent.comparators)
     return isinstance(parent, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp)

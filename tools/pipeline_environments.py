@@ -88,10 +88,7 @@ def environment_folder(environment: str) -> Path:
 
 
 def make(lock: Path, folder: Path, otherwise: str) -> None:
-    """Create an environment in its final folder, since it cannot be moved, and write the seal file last.
-
-    Raises `ServiceUnavailable`, with `otherwise` as the remedy.
-    """
+    """Create an environment in its final folder, and then its seal. Raises `ServiceUnavailable`."""
     print(f"making the environment {lock.stem} in {folder}", file=sys.stderr)
     uv = [sys.executable, "-m", "uv", "--quiet", "--no-config"]
     # Pipelines run without writing byte code, and start many times.

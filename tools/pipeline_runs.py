@@ -108,9 +108,7 @@ class Prepared:
         return shlex.join([sys.executable, "-c", code])
 
     def _run(self, command: str) -> str:
-        """Run a command, which ends with this process, and return its output. Raises `JobFailed` if it fails or takes
-        too long.
-        """
+        """Run a command, which ends with this process; return its output. Raises `JobFailed`."""
         end = time.monotonic() + HEALTHY_SECONDS
         output = self.scratch / f"{time.monotonic_ns()}.log"
         done = watch(

@@ -75,10 +75,7 @@ def keep_record(ready: Prepared) -> int:
 def compare(
     chosen_ones: Sequence[Pipeline], options: Sequence[str], *, telling: bool = False, keep: bool = False
 ) -> int:
-    """Test these pipelines, and print a Markdown row for each; return 1 if one differs from what is expected.
-
-    With `keep`, store each verdict, whether it differs or not.
-    """
+    """Test these pipelines and print a row for each; with `keep`, store each verdict. Return 1 if one differs."""
     print("| pipeline | expected | measured | violated | weakest | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
     kept, differing = verdicts(), 0

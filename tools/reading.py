@@ -23,9 +23,7 @@ CODE_LINE = 4
 OUTPUT_LINE = 3
 """The seconds for a line that a cell prints, as far as the source states what it prints."""
 SECONDS = {"ask": 35, "picture": 90, "crash": 25, "measurement": 20, "crash test": 100, "short crash test": 15}
-"""The seconds for a question, for a picture or player, and for waiting: for a real crash, a measurement, a whole crash
-test on Spark, and a short one, which kills at some points only.
-"""
+"""The seconds for a question, a picture, and for waiting; a short crash test kills at some points only."""
 CALLS = {
     "ask": "ask",
     "show": "picture",

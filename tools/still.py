@@ -76,10 +76,7 @@ LEFT, ROW, VALUE, APART = 140.0, 92.0, 22.0, 84.0
 
 
 def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
-    """Return the SVG of the values of one key that an outside reader could have seen in each run.
-
-    Crashes and values that jump back are marked.
-    """
+    """Return the SVG of one key's values that a reader could have seen in each run, with crashes and jumps back."""
     result = tracks({run.name: steps for run, steps in runs.items()})
     last = max(place for track in result.values() for place in _places(track))
     across = LEFT + APART * (last + 1) + 20

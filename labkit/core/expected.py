@@ -1,7 +1,4 @@
-"""A compact table of the expected records, shared by the judge of long histories and by the explanation of a verdict.
-
-The table does not contain the rows that a reader observed.
-"""
+"""A compact table of the expected records, for the judge of long histories and for the explanation of a verdict."""
 
 import struct
 from array import array
@@ -38,10 +35,7 @@ def refusing_large_numbers() -> Iterator[None]:
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error for an expected record whose offset is not greater than the previous record's offset.
-
-    `number` is the position of the wrong record, counted from 1, and `before` is the previous record's offset.
-    """
+    """Return the error for record `number` (from 1), whose offset is not above the previous record's, `before`."""
     return InvalidInput(
         f"Expected record {number}: its offset {offset} is not above the previous one, {before}; sort the records by "
         "offset."

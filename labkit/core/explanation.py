@@ -58,9 +58,7 @@ class Explanation:
     exists: Outcome
     """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
     events: int = 0
-    """The number of rows and readings in the shortest prefix that no failure-free run produces, or in the whole
-    history.
-    """
+    """The number of events in the shortest prefix that no failure-free run produces, or in the whole history."""
     rows: int = 0
     """The number of rows before the refuting event, which no failure-free run contains; otherwise of all rows."""
     row: Observation | None = None
@@ -78,10 +76,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return a sentence that says whether a run without failures could show the same rows and, if not, why.
-
-        The sentence has no full stop.
-        """
+        """Return, without a full stop, whether a run without failures could show the same rows and, if not, why."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -179,10 +174,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 
 class _Watch(ABC):
-    """Yields the events of a history unchanged, and notes the first event that no run without failures could show.
-
-    An event is a row or a reading of the whole store.
-    """
+    """Yields a history's rows and readings unchanged, and notes the first that no run without failures could show."""
 
     may_skip: ClassVar[bool]
     """Whether readers may miss records of a key, as with upserts; if rows are appended, every record must appear."""
@@ -243,10 +235,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield all events, or the events up to and including the first that no run without failures could show.
-
-        An event is a row or a reading of the whole store.
-        """
+        """Yield rows and readings up to and including the first that no run without failures could show, or all."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span

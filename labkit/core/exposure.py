@@ -48,26 +48,17 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A change of what readers see: a row becomes visible or, if `goes`, disappears.
-
-    `at` is the time of the change, or None if unknown.
-    """
+    """A row becomes visible or, if `goes`, disappears, at the time `at`, which is None if unknown."""
 
     row: Observation
     at: Span | None
     ready: Span | None = None
-    """When the row was complete in the store.
-
-    It is the same object as `at` if the row was visible as soon as it was written.
-    """
+    """When the row was complete in the store: the same object as `at` if it was visible as soon as it was written."""
     goes: bool = False
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key (`wrong`), and how long right values were hidden (`held`).
-
-    A duration is None if it is unknown.
-    """
+    """How long a key showed wrong values (`wrong`), and right ones were hidden (`held`); None if that is unknown."""
 
     wrong: Span | None
     held: Span | None
@@ -130,10 +121,7 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the durations of the keys that showed wrong values for the longest time, as plain data for JSON.
-
-        At most `MOST_KEYS` keys are included. An unknown duration becomes null.
-        """
+        """Return the durations of the `MOST_KEYS` keys that were wrong longest, for JSON; an unknown one is null."""
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -254,10 +242,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a change to the rows that readers see. If the change makes the rows wrong or right, note the time.
-
-        `place` is the position of the row's record among its key's records.
-        """
+        """Apply a change, and note the time if it makes the rows wrong or right; `place` is as in `change`."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)

@@ -54,9 +54,6 @@ def missing_extra(error: ImportError) -> MissingExtra | None:
 
 
 def require(package: str) -> None:
-    """Raise `MissingExtra` unless an optional package is installed.
-
-    Call this before any work that needs the package.
-    """
+    """Raise `MissingExtra` unless an optional package is installed; call this before work that needs the package."""
     if not is_installed(package) and (missing := missing_extra(ModuleNotFoundError(name=package))):
         raise missing

@@ -14,10 +14,7 @@ from labkit.core.words import nearest
 
 
 class Order(StrEnum):
-    """The commit order: whether a sink commits a micro-batch before or after Spark writes the file `commits/N`.
-
-    The file records that batch N is finished.
-    """
+    """Whether a sink commits a micro-batch before or after Spark writes `commits/N`, which records it as finished."""
 
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""

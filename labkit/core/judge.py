@@ -88,17 +88,12 @@ class _Tally:
         self.keyed = history.keyed
         self.record = {record.offset: record for record in expected}
         self.effect: dict[int, Observation] = {}
-        """For each record, the observed row that counts: the first one if rows are appended, the last one with upserts.
-
-        Rows of aborted transactions do not count.
-        """
+        """For each record, the row that counts: the first one, or with upserts the last. Aborted rows do not count."""
         self.effects = 0
         self.last: dict[str, Observation] = {}
         """For each key, the last observed row that is not aborted."""
         self.furthest: dict[str, Record] = {}
-        """For each key, the record with the largest offset observed so far, whether or not that observation was an
-        effect.
-        """
+        """For each key, the record with the largest offset observed so far, whether or not as an effect."""
         self.plan: dict[int, PlannedBatch] = {}
         """The planned batch of each planned record."""
         self.absent: dict[PlannedBatch, int] = {}

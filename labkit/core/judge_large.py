@@ -195,10 +195,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row that readers saw before its transaction committed; return whether the transaction aborted later.
-
-        `index` is the index of the row's record, or -1.
-        """
+        """Note a row that was read before its commit; return whether it was aborted. `index` is its record's or -1."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 

@@ -25,10 +25,7 @@ NameT = TypeVar("NameT", bound=StrEnum)
 
 
 class Unfit(Exception):
-    """Raised for a value that an option does not accept; the message says what to write instead.
-
-    `word` is the wrong part of the value, or None if the whole value is wrong.
-    """
+    """Raised for an unfit value; the message says what to write. `word` is the wrong part, or None for the whole."""
 
     def __init__(self, remedy: str, word: object = None) -> None:
         super().__init__(remedy)
@@ -49,20 +46,14 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the checked value for what a user typed, such as `Strategy.WAL` for `"wal"`.
-
-        Raises `Unfit` if the typed value is wrong.
-        """
+        """Return the value for what a user typed, such as `Strategy.WAL` for `"wal"`. Raises `Unfit` if it is wrong."""
 
     def of_text(self, text: str) -> object:
         """Convert an option's text from the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return a value in the form in which users type it, such as `"wal"` for `Strategy.WAL`.
-
-        Returns None if users cannot type the value.
-        """
+        """Return a value as users type it, such as `"wal"` for `Strategy.WAL`, or None if users cannot type it."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
@@ -71,10 +62,7 @@ class Kind(ABC, Generic[ValueT]):
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return the form in which users type the value that JSON stores as `plain`.
-
-        The value is not checked here, but by `read`.
-        """
+        """Return, for the JSON form `plain` of a value, the form in which users type it; `read` checks it later."""
         return plain
 
 
@@ -91,10 +79,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """An option type defined by a function, which checks the option's text.
-
-    The function returns the value to store, or raises `Unfit`.
-    """
+    """An option type whose function checks the text, and returns the value to store or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -221,18 +206,12 @@ class NamedSwitch(Kind[NameT]):
 
 
 class Many(Kind[tuple[ValueT, ...]]):
-    """The type of an option with several values.
-
-    The option is repeated on the command line, and is a list in Python, JSON and TOML.
-    """
+    """The type of an option with several values: repeated on the command line, a list in Python, JSON and TOML."""
 
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type `kind` of the items. With a `separator`, one text may contain several items.
-
-        Duplicate items are then dropped.
-        """
+        """Store the items' type. With a `separator`, a text may hold several items, and duplicates are dropped."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

@@ -9,10 +9,7 @@ T = TypeVar("T")
 
 
 class Lazily(UserDict[str, T]):
-    """A mapping from names to objects that imports an object's module only when somebody looks up the object's name.
-
-    The object is the attribute `attribute` of the module. Listing the names imports nothing.
-    """
+    """A mapping by name to the `attribute` of modules; looking up a name imports its module, listing names does not."""
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:
         super().__init__()

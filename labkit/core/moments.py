@@ -35,17 +35,11 @@ NAMES = {
     FailPoint.AFTER_COMMIT: "committed",
     FailPoint.AFTER_COMMIT_LOG: "noted",
 }
-"""The short names of the nine failpoints (crash points) of a micro-batch.
-
-They are in Spark's order, in which the sink commits before Spark records the batch as finished.
-"""
+"""The short names of a batch's nine failpoints, in Spark's order: the sink commits before the batch is finished."""
 
 
 def spoken(name: str) -> str:
-    """Return the text for the failpoint (crash point) `name`: its short name, then `name` in brackets.
-
-    An example is `ready (sink.after_pre_commit)`. A text that names no failpoint is returned unchanged.
-    """
+    """Return `ready (sink.after_pre_commit)` for a failpoint's name, and any other text unchanged."""
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 

@@ -57,10 +57,7 @@ class Option(Generic[ValueT]):
     json: str = ""
     """The option's name in JSON and in a project's file, if it is not `keyword`."""
     in_every_json: bool = False
-    """Whether every JSON file contains the option.
-
-    If not, files written before the option existed can still be read.
-    """
+    """Whether every JSON file has the option; otherwise files from before the option existed can still be read."""
     in_project: bool = True
     """Whether a project's file may set the option."""
     argument: str = ""
@@ -89,10 +86,7 @@ class Option(Generic[ValueT]):
 
     @property
     def default_word(self) -> Word:
-        """Return the option's default in the form in which users type it.
-
-        Returns None if the option has no default, or if other options decide it.
-        """
+        """Return the default in the form in which users type it; None if it is missing or other options decide it."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
@@ -140,10 +134,7 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the command-line words that set this option to its value in `settings`.
-
-        If `quoted`, words that a shell would change are quoted.
-        """
+        """Return the command-line words that set the option to its value; if `quoted`, they are quoted for a shell."""
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []
@@ -189,10 +180,7 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return the settings that `to_json` encoded.
-
-        Raises `InvalidInput` for wrong values, and `KeyError` for missing values.
-        """
+        """Return what `to_json` encoded. Raises `InvalidInput` for wrong values, `KeyError` for missing ones."""
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:

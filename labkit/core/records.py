@@ -62,10 +62,7 @@ class Observation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """An event in a history: a reader read the whole store while no job ran.
-
-    `moment` says when this happened: `crash 1` means after the first crash, and `end` after the run.
-    """
+    """A reader read the whole store while no job ran; `moment` is `crash N` after the Nth crash, or `end`."""
 
     moment: str
 

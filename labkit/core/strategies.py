@@ -97,10 +97,7 @@ class StrategyFacts:
     commit_ops: tuple[CommitOp, ...]
     """The operations of the sink's commit in sequence, each for every row, transaction or batch it concerns."""
     recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
-    """What a restarted driver does for each batch that must be committed; empty if recovery has nothing to do.
-
-    `Op.ABORT` means that it also aborts all other transactions of its query.
-    """
+    """What a restarted driver does for each batch to commit; with `Op.ABORT` it also aborts all other transactions."""
     looks_first: bool = False
     """Whether the driver looks for the batch's marker before it writes anything."""
     defers: bool = False

@@ -1,7 +1,4 @@
-"""The judge's verdict as data, as JSON and in sentences.
-
-The module derives the guarantee from the anomalies that a judge found; it does not read the history itself.
-"""
+"""The judge's verdict as data, as JSON and in sentences; the guarantee is derived from a judge's anomalies."""
 
 from array import array
 from bisect import bisect_left
@@ -23,10 +20,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """Whether a run has a property, such as no loss.
-
-    The outcome is unknown if nothing was read, or if open transactions hide rows.
-    """
+    """Whether a run has a property; unknown if nothing was read, or if open transactions hide rows."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -44,10 +38,7 @@ class Guarantee(StrEnum):
 
 
 def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
-    """Return whether a run with the guarantee `guarantee` meets the requirement `required`.
-
-    An unknown guarantee meets only the requirement `unknown`.
-    """
+    """Return whether `guarantee` meets the requirement `required`; an unknown one meets only `unknown`."""
     if guarantee == Guarantee.EXACTLY_ONCE:
         return required != Guarantee.UNKNOWN
     return required == guarantee or (required == Guarantee.NONE and guarantee != Guarantee.UNKNOWN)
@@ -237,10 +228,7 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """Return the guarantee, such as at-least-once, that follows from the properties of a run.
-
-    `properties` maps each of `no_loss`, `no_duplicate` and `no_unexpected` to whether the run has this property.
-    """
+    """Return the guarantee, such as at-least-once, that follows from no loss, no duplicate and no unexpected row."""
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE

@@ -9,10 +9,7 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """Return the end of an error message about an unknown name: the most similar known name, or all known names.
-
-    `text` is the unknown name, and `names` are the known names.
-    """
+    """Return the end of a message about the unknown name `text`: the most similar one of `names`, or all of them."""
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 

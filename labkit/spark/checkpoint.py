@@ -64,10 +64,7 @@ class Checkpoint:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the batches that Spark has planned, each with its range of offsets.
-
-        Raises `JobFailed` if the offsets are not those of the lab's own source.
-        """
+        """Return the planned batches with their offsets. Raises `JobFailed` if another source wrote the offsets."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]

@@ -77,10 +77,7 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
 
 def await_slots(spark: "SparkSession", needed: int) -> None:
-    """Wait until the cluster can run `needed` tasks at the same time.
-
-    Raises `ServiceUnavailable` if the cluster still has too few free task slots after `SLOT_SECONDS`.
-    """
+    """Wait until `needed` tasks can run at once. Raises `ServiceUnavailable` after `SLOT_SECONDS`."""
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
     while (count := slots(spark)) < needed:

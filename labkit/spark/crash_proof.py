@@ -15,10 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process id and the Unix session id of a process that reached a failpoint (the place of a planned crash).
-
-    Before it was killed, the process wrote both ids to a file.
-    """
+    """The process and session id of a process that reached a failpoint, as it wrote them to a file before its death."""
 
     pid: int
     session: int
@@ -60,11 +57,7 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left.
-
-    `ending` is the supervisor's report of the driver's end. A standby driver may continue the queries only after this
-    check.
-    """
+    """Raise `JobFailed` unless the driver's end `ending` is a SIGKILL and no process of its session is left."""
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):

@@ -94,10 +94,7 @@ def _engine() -> "tuple[subprocess.Popen[bytes], Path]":
 
 
 def main(folder: str, jvm: str) -> None:
-    """Guard a notebook's JVM: wait until the notebook's kernel has ended, then end the JVM and delete its directory.
-
-    `folder` is this directory, and `jvm` the process id of the JVM.
-    """
+    """Guard a notebook's JVM: when the kernel has ended, end the process `jvm` and delete its directory `folder`."""
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

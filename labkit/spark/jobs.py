@@ -105,10 +105,7 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return a row (offset, item, price) for every order; as a side effect, send a mail for every order.
-
-    `outside` is the directory with the price list and the mails (`labkit.spark.outside`).
-    """
+    """Return a row (offset, item, price) for each order, and send a mail for each; `outside` has prices and mails."""
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 

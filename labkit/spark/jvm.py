@@ -194,10 +194,7 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the Spark properties that every driver of the lab gets.
-
-    `partitions` is the number of shuffle partitions, and `scratch` the directory for temporary files.
-    """
+    """Return every driver's Spark properties, with `partitions` for shuffles and `scratch` for temporary files."""
     return {
         **_EVERY_RUN,
         **(_LOOPBACK if is_loopback(master) else {}),

@@ -69,10 +69,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message about too few task slots, with advice.
-
-    Spark can run `there` tasks at the same time, but `needed` tasks must run at the same time.
-    """
+    """Return the end of a message, with advice: only `there` tasks can run at once, but `needed` must."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"

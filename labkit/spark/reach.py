@@ -203,11 +203,7 @@ In a log, readers see records in order, so they see the committed half of a batc
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the object that makes a task of this batch wait until it may write.
-
-    The tasks of a batch write one after the other if the planned crash is in this batch and at a failpoint in
-    `IN_ORDER`. Otherwise no task waits.
-    """
+    """Return a task's turn: in a batch with a crash at a failpoint in `IN_ORDER` tasks write one after the other."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)

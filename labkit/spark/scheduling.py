@@ -62,10 +62,7 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command and return its exit code. If this process is killed, the command is killed as well.
-
-    Raises `RuntimeError` for an exit code that is not in `fine`.
-    """
+    """Run a command, which dies with this process. Raises `RuntimeError` if its exit code is not in `fine`."""
     done = subprocess.run(
         words,
         check=False,

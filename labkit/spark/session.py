@@ -59,10 +59,7 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a Spark session for a `with` block; afterwards end the JVM and restore the environment variables.
-
-    The arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
-    """
+    """Start a session for a `with` block as `start_session` does; Ctrl-C in a terminal does not reach its JVM."""
     with environment_kept():
         process, spark = _started(master, scratch, partitions, log, profile, apart=True)
         try:

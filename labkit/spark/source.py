@@ -141,10 +141,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TextSource(DataSource):
-    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log.
-
-    Usage: `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
-    """
+    """The Data Source `labkit_text`: a text file `path`, as a log with the columns offset (line number), line."""
 
     @classmethod
     def name(cls) -> str:

@@ -15,10 +15,7 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures how many seconds one batch spends in each phase, such as write and commit.
-
-    `log` is the lab's directory in the checkpoint; the file for the results is there.
-    """
+    """Measures a batch's seconds in each phase, such as write; the results are a file in the lab's directory `log`."""
 
     def __init__(self, log: Path, batch: int) -> None:
         self._path, self._batch = log / NAME, batch

@@ -97,10 +97,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML.
-
-    The last results are left out if the card would otherwise be too large.
-    """
+    """Return several results of `fold` side by side as HTML, without the last ones if the card would be too large."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -128,10 +125,7 @@ def beside(*parts: str) -> Html:
 
 
 class Shown:
-    """Base class of results that notebooks display as HTML and other programs as text.
-
-    Subclasses define `html` and `__str__`.
-    """
+    """Base class of results that are HTML in notebooks and text elsewhere; subclasses define `html` and `__str__`."""
 
     def html(self) -> str:
         """Return the result as HTML that does not load any other file."""
@@ -156,10 +150,7 @@ class Drawn(Shown):
 
 
 class Card(Shown):
-    """A result that a notebook displays as a card with a large word, a line under this word, and further HTML.
-
-    A terminal shows lines of text instead.
-    """
+    """A card in a notebook, with a large word, a line under it and further HTML; a terminal shows lines of text."""
 
     def __init__(
         self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
@@ -229,10 +220,7 @@ class Tabled(OnCard):
 
 
 def framed(*parts: str, label: str) -> str:
-    """Return the parts as HTML in a frame, with the style sheet of cards; `label` names the frame for screen readers.
-
-    If the HTML would be larger than `MOST_BYTES`, the last parts are left out.
-    """
+    """Return the parts as HTML in a frame named `label`, without the last ones if it would exceed `MOST_BYTES`."""
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
     while len(kept) > 1 and len((start + joined(kept)).encode()) + 200 > MOST_BYTES:
@@ -252,10 +240,7 @@ def text(lines: Sequence[str]) -> str:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return counts as text, such as `0 lost, 3 twice, 1 jump back`. `counts` is a dict from word to number.
-
-    A word may have a plural form after a bar: `jump|jumps`.
-    """
+    """Return counts by word as text, such as `0 lost, 3 twice`. A word may have a plural after a bar: `jump|jumps`."""
     return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 

@@ -1,7 +1,4 @@
-"""Draw with matplotlib the values that a reader saw in real runs, and make figures readable for screen readers.
-
-Marks differ in shape as well as in colour.
-"""
+"""Draw with matplotlib what a reader saw in real runs, also for screen readers and readers who see no colours."""
 
 import base64
 import html
@@ -153,10 +150,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Write a point's value next to it, and mark it in red if a larger value was visible earlier.
-
-    `before` is the value of the previous point.
-    """
+    """Write a point's value next to it, in red if it jumps back; `before` is the value of the previous point."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:

@@ -17,11 +17,7 @@ LANE = 18
 TEXT = 36
 SIZE = 13
 SPACE = 24
-"""The measures of the picture, in pixels.
-
-They are the height of a row, the position of the line, the left edge and the size of texts, and the space between
-columns.
-"""
+"""Pixels: a row's height, the line's position, the left edge and size of texts, the space between columns."""
 
 NO_HARM, BROKE = "nothing broke", "it breaks"
 """The words for the result of a kill in an incomplete test, which cannot show a guarantee such as exactly-once."""

@@ -10,10 +10,7 @@ from labkit.view.assets import asset
 
 
 def with_page(bundle: Any, plain: str, page: str) -> Any:
-    """Add plain text and an HTML page to a widget's MIME bundle; return the bundle.
-
-    Jupyter displays them if a notebook is opened without a kernel.
-    """
+    """Add plain text and an HTML page, which Jupyter shows without a kernel, to a widget's MIME bundle; return it."""
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:
         data |= {"text/plain": plain, "text/html": page}

@@ -47,10 +47,7 @@ def present(card: Card) -> bool:
 
 
 class Line:
-    """A line of text with a progress bar in a notebook's output.
-
-    `display` is IPython's function of this name.
-    """
+    """A line of text with a progress bar in a notebook's output. `display` is IPython's function of this name."""
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._display = display

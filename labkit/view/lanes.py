@@ -19,10 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box in a picture of an engine's durable writes. The boxes of an engine are drawn in the order of the writes.
-
-    The box stands for writes that become durable together. `by` is the file or request that makes them durable.
-    """
+    """A box for writes that become durable together, by the file or request `by`; boxes are drawn in this order."""
 
     label: str
     by: str
@@ -45,10 +42,7 @@ class Lane(NamedTuple):
 
 
 def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
-    """Draw the durable writes of several stream processors as SVG, one row for each.
-
-    Screen readers read the result of `text` as the description. `style` is the picture's CSS (empty: the default).
-    """
+    """Draw the durable writes of several engines as SVG, one row for each; `style` is its CSS (empty: the default)."""
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20

@@ -102,10 +102,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens (messages) to draw in a channel.
-
-    If a channel has too many tokens, the last one drawn states the number of those left out.
-    """
+    """Return the tokens (messages) to draw in a channel; if some are left out, the last one states their number."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -155,10 +152,7 @@ def mark_width(mark: Mark) -> float:
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """Return two lists: the lines of a box's title, and the lines of the text below the title.
-
-    `inner` is the box's width in pixels without its margins.
-    """
+    """Return the lines of a box's title, and those of the text below it; `inner` is the width inside the margins."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
@@ -223,10 +217,7 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the width in pixels at which each row of a box fits on one line.
-
-    If that is more than `WIDEST`, the result is smaller where possible, and long rows take several lines.
-    """
+    """Return the width in pixels at which each row of a box fits on one line, if possible at most `WIDEST`."""
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
@@ -246,10 +237,7 @@ Sides = Mapping[tuple[str, str], list[str]]
 
 
 def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    """Return whether a channel is drawn only next to its reader.
-
-    This is the case if sender and reader are not in neighbouring columns.
-    """
+    """Return whether a channel is drawn only next to its reader, because its sender is not in a neighbouring column."""
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
@@ -298,10 +286,7 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return the horizontal space in pixels that channels need between each two columns of boxes.
-
-    A channel's waiting messages are drawn in this space, so it is as wide as the longest queue or note.
-    """
+    """Return the space in pixels between each two columns: as wide as the channels' longest queue or note."""
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)

@@ -44,10 +44,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last change of the run. A change is an action, or the opening of another run.
-
-        Raises `InvalidAction` if there is nothing to undo.
-        """
+        """Undo the last action or opening of another run. Raises `InvalidAction` if there is nothing to undo."""
         self.session.undo()
         self._presenter.tell("")
 

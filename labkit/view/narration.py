@@ -65,10 +65,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Compute the verdicts on all properties, for step `shared` and all later steps.
-
-        A verdict that became final before step `shared` is kept.
-        """
+        """Compute the verdicts for step `shared` and all later steps; those that became final before it are kept."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}

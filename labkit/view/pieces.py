@@ -1,7 +1,4 @@
-"""Draw the parts of a streaming job as one labelled picture: readers, tasks, stores, and which survive a crash.
-
-The picture and its text use the same list of parts on disk and in memory.
-"""
+"""Draw the parts of a streaming job as one picture: readers, tasks, stores, and which survive a crash."""
 
 from typing import NamedTuple
 
@@ -12,10 +9,7 @@ from labkit.view.svg import KINDS, document, icon, words
 
 
 class Piece(NamedTuple):
-    """A part of a streaming job, drawn as a box: name, work in short lines, and whether the part survives a crash.
-
-    `x` and `y` are the position of the box's upper left corner in pixels.
-    """
+    """A part of a streaming job: name, work, whether it survives a crash, and its box's upper left corner in pixels."""
 
     name: str
     does: tuple[str, ...]

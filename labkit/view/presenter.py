@@ -186,10 +186,7 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return all that a reader can choose in a simulator, as a dict from kind of choice to the possible values.
-
-    The kinds are scenarios, parameters, tasks, export formats and hotkeys.
-    """
+    """Return a simulator's scenarios, parameters, tasks, export formats and hotkeys, from which a reader can choose."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},

@@ -26,10 +26,7 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """A series of the chart: pairs of a commit interval and the wait that was measured with this interval, in seconds.
-
-    The pairs are sorted by interval.
-    """
+    """A series of the chart: pairs of a commit interval and the measured wait, in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]

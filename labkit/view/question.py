@@ -26,10 +26,7 @@ class QuestionForm(Form):
 
 
 def page_of(shown: Mapping[str, object]) -> str:
-    """Return a question as HTML that needs neither a kernel nor a network.
-
-    If scripts are switched off, the page shows only the text of the question.
-    """
+    """Return a question as HTML without kernel and network; if scripts are switched off, it shows only the text."""
     text = f"<p><b>{escape(str(shown['text']))}</b></p>"
     script = asset("question.js").replace("export default { render };", "")
     return embedded_page(shown, text, styles=_STYLES, script=script, mount="mount")

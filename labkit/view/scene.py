@@ -85,10 +85,7 @@ class Row(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A process, a store or a reader in the picture of a state, drawn as a box with rows.
-
-    `column` is the position of the box from the left, and `says` the text below its title.
-    """
+    """A process, store or reader, drawn as a box in a `column` from the left, with the text `says` below its title."""
 
     id: str
     column: int
@@ -152,10 +149,7 @@ def field(process: tuple[object, ...], name: str, label: str, value: str = "", t
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return the token for a record. The position of the record's key in `keys` decides the token's shape.
-
-    A token is drawn pale if the record was read (`faded`), and crossed out if it was dropped (`crossed`).
-    """
+    """Return the token for a record, with a shape for its key; it is pale if read, and crossed out if dropped."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
@@ -177,10 +171,7 @@ def listed(words: Iterable[object], none: str = "nothing") -> str:
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """Return a text that lists the faults that may still happen in a run.
-
-    `names` are the kinds of fault, and `counts` says how many of each may still happen.
-    """
+    """Return a text on the faults that may still happen; `counts` says how many of each kind in `names`."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 

@@ -19,19 +19,13 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return a dict from key to the values that a reader saw in a run, in the order of visibility.
-
-    The result is None if the run has more than `MOST_EVENTS` events, which are too many for a chart.
-    """
+    """Return by key the values that a reader saw, in order; None for more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key with the most values, which a card shows as a chart.
-
-    Returns None if this key has fewer than two values, or more than `MOST_POINTS`.
-    """
+    """Return the key with the most values, to show as a chart; None for fewer than 2 or more than `MOST_POINTS`."""
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
     return key if key is not None and 2 <= values[key] <= MOST_POINTS else None
@@ -65,10 +59,7 @@ def line(steps: Sequence[Step], key: str) -> Html:
 
 
 def _side(share: float) -> str:
-    """Return SVG attributes that put a label left of its mark, or right of it if the left has no room.
-
-    `share` is the mark's position as a fraction of the chart's width.
-    """
+    """Return SVG attributes that put a label left of its mark, or right if the mark's `share` of the width is small."""
     return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
 
 

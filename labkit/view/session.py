@@ -19,10 +19,7 @@ Memory = tuple[Trace, int, str]
 
 
 class Session:
-    """A run of a simulator in which a learner chooses the actions. The run has a current step, and supports undo.
-
-    Methods raise a `LabError` if a request is impossible.
-    """
+    """A run in which a learner chooses the actions. Methods raise a `LabError` if a request is impossible."""
 
     def __init__(self, start: Trace, watch_for: str = "") -> None:
         self._before: list[Memory] = []
@@ -35,10 +32,7 @@ class Session:
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
-        """Return a session that begins at the first state of a simulator.
-
-        Raises `InvalidInput` for an unknown simulator or parameter.
-        """
+        """Return a session at a simulator's first state. Raises `InvalidInput` for unknown names or parameters."""
         return cls(Trace.of(make(model, parameters), ()))
 
     @property
@@ -59,10 +53,7 @@ class Session:
 
     @property
     def differs_at(self) -> int:
-        """The number of the first step in which this run differs from the run kept for comparison.
-
-        The number is 0 if the runs do not differ, or if no run is kept.
-        """
+        """The number of the first step in which this run differs from the kept one; 0 if there is none."""
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
@@ -88,10 +79,7 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last change of the run. A change is an action, or the opening of another run.
-
-        Raises `InvalidAction` if there is nothing to undo.
-        """
+        """Undo the last action or opening of another run. Raises `InvalidAction` if there is nothing to undo."""
         self._swap(self._before, self._after, "There is nothing to undo: no action was chosen yet.")
 
     def redo(self) -> None:
@@ -106,10 +94,7 @@ class Session:
         self._play(*source.pop())
 
     def scenario(self, name: str) -> None:
-        """Open a scenario, of this simulator or another one, at its first state.
-
-        Raises `InvalidInput` for an unknown scenario; the message suggests the most similar name.
-        """
+        """Open a scenario, of this simulator or another one, at its first state. Raises `InvalidInput` if unknown."""
         model = self.trace.model
         name_of_it = find(name if "." in name or name not in self.scenarios else f"{model}.{name}", model)
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
@@ -131,10 +116,7 @@ class Session:
             raise InvalidInput(f"this is neither a trace nor a scenario: {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters of the simulator, and repeat the run's steps up to the current step, as far as possible.
-
-        Raises `InvalidInput` for an unknown parameter or a value that the parameter does not allow.
-        """
+        """Change parameters, and repeat the steps up to the current one as far as possible. Raises `InvalidInput`."""
         walk = Replay(make(self.trace.model, {**self.trace.parameters, **parameters}))
         for action in self.story.actions[: self.at]:
             if action not in walk.model.actions(walk.state):
@@ -143,10 +125,7 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return a `Prospect` for each possible action: whether a run can violate a property after the action.
-
-        The actions are those that are possible at step `at` (default: the current step).
-        """
+        """Return, for each action possible at step `at` (default: the current one), whether a run can then go wrong."""
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
@@ -185,10 +164,7 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to step `at` (default: the last step) for comparison.
-
-        If a run is kept already, drop the kept run instead.
-        """
+        """Keep this run up to step `at` (default: the last) for comparison, or drop the run that is kept already."""
         if self.kept:
             self.kept = None
             return
@@ -225,10 +201,7 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for `what`: a simulator's name, the name of a scenario, or the text of a trace.
-
-    Raises `InvalidInput` if `what` is none of these.
-    """
+    """Return a session for the name of a simulator or scenario, or a trace's text. Raises `InvalidInput` for others."""
     if what in MODELS:
         return Session.of(what)
     try:

@@ -23,10 +23,7 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message in a space-time diagram. `sent` and `received` are the numbers of steps.
-
-    If the message has not arrived by the end, `received` is one more than the last step.
-    """
+    """A message, with the numbers of the steps that sent and received it (one after the last if it has not arrived)."""
 
     source: str
     sent: int
@@ -68,10 +65,7 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the space-time diagram of a simulated run, derived from the pictures of its states (`scenes`).
-
-    For each step, `places` says which box of the picture acts, and `sentences` describes the action.
-    """
+    """Return the diagram of a simulated run from the picture of each state, and the place and sentence of each step."""
     names = lanes(scenes)
     steps = []
     for place, text, (before, after) in zip(places, sentences, pairwise(scenes), strict=True):
@@ -177,10 +171,7 @@ def size(diagram: Diagram) -> tuple[float, float]:
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
-    """Draw the diagram as SVG, with a sentence for each step below it.
-
-    The diagram's text form is the description for screen readers.
-    """
+    """Draw the diagram as SVG, with a sentence for each step below it, and its text as a description."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
@@ -191,10 +182,7 @@ def svg(diagram: Diagram, *, title: str) -> str:
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
-    """Return the diagram's SVG elements, without an SVG document around them.
-
-    A mark is added at step `differs_at`, in which another run begins to differ; 0 adds none.
-    """
+    """Return the diagram's SVG elements, with a mark at step `differs_at`, where another run differs (0: no mark)."""
     at = scale(diagram)
     wide, high = size(diagram)
     y_of = {name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)}

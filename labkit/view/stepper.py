@@ -75,10 +75,7 @@ def _fallback(story: Story, at: int = 0) -> str:
 
 
 class Player(Shown):
-    """A finished run in a notebook, with controls to step through it. It opens at step `at`.
-
-    Raises a `LabError` if the trace cannot be replayed.
-    """
+    """A finished run in a notebook, which opens at step `at`. Raises a `LabError` if the trace cannot be replayed."""
 
     def __init__(self, trace: Trace, watch_for: str = "", at: int = 0) -> None:
         self.story = Story(replay(trace), watch_for)

@@ -20,11 +20,7 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip(Shown):
-    """A picture of the nine points (failpoints) of a batch at which a job can be killed.
-
-    `killed` is the point that the picture marks as the crash. `strategy` is the sink whose batch is shown, or None for
-    any sink.
-    """
+    """A picture of a batch's nine failpoints with the crash `killed`, for the sink `strategy` or (None) any sink."""
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None

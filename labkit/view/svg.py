@@ -36,11 +36,7 @@ from labkit.view.scene import KEYS, Box, Channel, Kind, Mark, Row, Scene, Shape,
 
 
 class Look(NamedTuple):
-    """How a kind of row is drawn: its CSS class, its icon, and its meaning in the legend.
-
-    The icon is an SVG path in a square of twelve pixels. Each kind has its own icon, so that no reader depends on
-    colour.
-    """
+    """The CSS class, the icon (an SVG path of twelve pixels) and the meaning of a kind of row; no icon occurs twice."""
 
     css: str
     icon: str
@@ -97,10 +93,7 @@ def picture(
 
 
 def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
-    """Return an SVG document around the elements in `body`; `title` and `desc` are for screen readers.
-
-    `wide` and `high` are the document's size in pixels, and `style` is its CSS (empty: the default).
-    """
+    """Return an SVG document of `wide` by `high` pixels around `body`; `style` is its CSS (empty: the default)."""
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
     return (
@@ -115,10 +108,7 @@ def slots(place: Layout) -> list[str]:
 
 
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
-    """Return a dict from the id of each box and channel of a layout to its SVG elements.
-
-    The text is empty for a box or channel that `scene` lacks.
-    """
+    """Return the SVG of each box and channel of a layout by id; the text is empty for one that `scene` lacks."""
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:
         drawn[channel.id] = _channel(channel, place.routes[channel.id])
@@ -275,10 +265,7 @@ SIGNS = {
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the legend of the pictures as a list of pairs: a small SVG picture of a sign, and the sign's meaning.
-
-    `keys` are the different keys of the records, in order.
-    """
+    """Return the pictures' legend as pairs: a sign as SVG, and its meaning. `keys` are the records' keys, in order."""
     kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
     tokens = [each for scene in scenes for each in _tokens(scene)]

@@ -37,10 +37,7 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return a dict from each key to its steps: the key's values and the reads of all output, as a reader saw them.
-
-    The dict has the first `most_keys` keys in alphabetical order, and the first `most_steps` steps of each key.
-    """
+    """Return the first `most_steps` steps of each of the first `most_keys` keys, in alphabetical order."""
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []
     last = ""

@@ -15,11 +15,7 @@ from labkit.view.card import Drawn
 from labkit.view.svg import document, number, words
 
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
-"""The measures of the picture, in pixels.
-
-They are the left edge of the first message, the top of the first run, the width of a message, and the height of a count
-of 1.
-"""
+"""Pixels: the left edge of the first message, the top of the first run, a message's width, the height of a count."""
 BELOW = 70
 """The number of pixels from the bottom line of a run to the top of the next."""
 KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"))

@@ -1,7 +1,4 @@
-"""Turn a verdict into parts of a result card: the large word, the counts below it, and the reason in one line.
-
-All counts come from the judge (`labkit.core.judge`).
-"""
+"""Turn a verdict into parts of a result card: the large word, the judge's counts below it, and the reason."""
 
 from collections.abc import Mapping
 
@@ -50,10 +47,7 @@ def why(verdict: Verdict) -> str:
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as one row of a table: a dict from column name to text.
-
-    The column `unexplained` exists only if there are rows that no input explains.
-    """
+    """Return a verdict as a row of a table, by column; `unexplained` is there only if there are such rows."""
     unexplained = {"unexplained": f"{len(verdict.unexpected):,}"} if verdict.unexpected else {}
     return {
         "guarantee": word(verdict.guarantee),

@@ -15,10 +15,7 @@ from labkit.view.session import Session
 
 
 class Players:
-    """All players of one web page. The page has chosen a name for each player.
-
-    A player shows a run of a simulator, in which a reader chooses the actions.
-    """
+    """All players of one page, by the names that the page has chosen; each shows a run that a reader steers."""
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}

@@ -104,10 +104,7 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The commit message of a task, which Spark passes from `write` to `commit`.
-
-    `vote` identifies the transaction that the task has pre-committed; it is None if nothing needs a commit.
-    """
+    """A task's commit message from `write` to `commit`; `vote` names the pre-committed transaction, or is None."""
 
     vote: Vote | None
 

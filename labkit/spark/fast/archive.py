@@ -30,10 +30,7 @@ PATIENCE = 600.0
 
 
 def make_archive() -> Path:
-    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster.
-
-    If the archive is missing, write it first. Raises `ServiceUnavailable` if it cannot be written.
-    """
+    """Return this Java's and PySpark's class-data archive; write it if missing. Raises `ServiceUnavailable`."""
     java = java_for_spark()
     archive = find_archive(java)
     if archive is not None:

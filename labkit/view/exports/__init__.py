@@ -18,10 +18,7 @@ FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
 
 
 def written(diagram: Diagram, title: str, to: str) -> str:
-    """Return a space-time diagram as text in the format `to`.
-
-    Raises `InvalidInput` for an unknown format, and in some formats also for a diagram without steps.
-    """
+    """Return a diagram as text in the format `to`. Raises `InvalidInput`, in some formats also if it has no step."""
     if to not in FORMATS:
         raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
     return FORMATS[to](diagram, title)

@@ -24,10 +24,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Barriers, state: State) -> Scene:
-    """Return the picture of a state: sources, counting tasks and the sink from left to right.
-
-    The coordinator is below the sources or the tasks, and the output table below the sink.
-    """
+    """Return the picture of a state: sources, counting tasks and the sink, with coordinator and output table below."""
     settings = model.settings
     coordinator, sources, operators, _, _, faults = state
     down = not coordinator.running

@@ -78,10 +78,7 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Return the box of the process that carries out an action.
-
-    For a network fault, this is the box of the process whose channel is affected.
-    """
+    """Return the box of the process that carries out an action, or whose channel a network fault affects."""
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 

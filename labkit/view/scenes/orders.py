@@ -125,10 +125,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "un
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the process's box and, if the action writes to the store, also the store's box.
-
-    The process carries out every action.
-    """
+    """Return the box of the process, which carries out every action, and the store's if the action writes to it."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

@@ -24,10 +24,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Bank, state: State) -> Scene:
-    """Return the picture of a state: the branches one below the other, and the snapshot store on the right.
-
-    The channels to a branch are drawn to the left of the branch.
-    """
+    """Return the picture of a state: the branches below each other, each right of its channels, and the store."""
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
     channels = [
