@@ -44,8 +44,10 @@ from labkit.crashtest.blackbox.jobs import (
 from labkit.crashtest.blackbox.points import (
     BORDERS,
     EXIT,
+    NO_STATES,
     SINCE_POINTS,
     THEN,
+    Importance,
     Pair,
     Point,
     Recoveries,
@@ -56,8 +58,6 @@ from labkit.crashtest.blackbox.points import (
     effect_of,
     families,
     points,
-    ranked,
-    telling,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
@@ -205,7 +205,9 @@ class Campaign:
         if self.harness.longer:
             *others, end = self.points.values()
             jobs.append(new_input_job(others[-1] if others else end))
-            grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
+            ranking = self._ranking
+            telling = [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
+            grown = list(map(grown_input_job, telling))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
         if self._seen.effects and self.most.conditions:  # an endless command whose effects are all elsewhere has none
@@ -218,6 +220,10 @@ class Campaign:
     @property
     def _last(self) -> frozenset[str]:
         return self.harness.logs | self.settings.minor(self._seen.effects)
+
+    @property
+    def _ranking(self) -> Importance:
+        return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """Return the crash points to try: those in `chosen`, unless the user gave `--since REVISION`.
@@ -255,7 +261,7 @@ class Campaign:
         effects, harness = self._seen.effects, self.harness
         starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
         found = {at: start.effects for at, start in starts.items()}
-        states = None
+        states = NO_STATES
         if starts and not self.settings.unwatchable:
             self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
@@ -293,7 +299,7 @@ class Campaign:
     def _able(self, fault: Fault) -> list[Point]:
         effects = self._seen.effects
         able = {each.name for each in effects if fits(fault, each.call)}
-        return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
+        return [point for point in self._ranking.ordered(points(effects, syncs=True)) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
         """Simulate a power cut at the crash point that `job` names, and store the results.

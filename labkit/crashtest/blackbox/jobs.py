@@ -1,19 +1,19 @@
 """The runs (jobs) of a pipeline's crash test, each with its steps beyond starting and reading the pipeline.
 
-`roll_back` imitates a restored backup, or a volume that was rolled back. After a loss of power (`outages`) writes that
-were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the states.
+After a loss of power (`outages`) writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut`
+computes the states.
 """
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
-from labkit.crashtest.blackbox.power_cut import Journal, State, states_after_power_cut
+from labkit.crashtest.blackbox.power_cut import Journal, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
 from labkit.crashtest.ledger import Job
@@ -138,37 +138,32 @@ def outage_job(point: Point) -> Job:
 
 
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
-    """Return the run in which a user restores an older copy of the checkpoint.
+    """Return the run in which a user restores an older copy of the checkpoint, as from a backup.
 
-    `effects` are the system calls of the run without a crash. The copy is made after a crash in the middle of them.
+    The steps are: crash in the middle of `effects` (the system calls of the run without a crash), copy the checkpoint,
+    recover to the end, restore the copy, start again.
     """
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        folder = harness.settings.checkpoint
+        assert folder is not None
+        harness.crash(run, middle(effects, folder))
+        if not folder.is_dir():
+            raise JobFailed(
+                f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot restore an older "
+                "copy"
+            )
+        older = run.folder / "checkpoint-older"
+        shutil.copytree(folder, older, symlinks=True)
+        harness.recover(run)
+        if not run.stuck:
+            shutil.rmtree(folder)
+            shutil.copytree(older, folder, symlinks=True)
+            run.notes.append("the copy was restored, and the command was started again")
+            harness.recover(run)
+
     title = "an older copy of the checkpoint, restored after later rows were written"
-    return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
-
-
-def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Perform the run that restarts from an older copy of the checkpoint.
-
-    The steps are: crash, copy the checkpoint, recover to the end, restore the copy, start again. The crash is in the
-    middle of `effects`, the system calls of the run without a crash. Raises `JobFailed` if there is no checkpoint
-    folder.
-    """
-    folder = harness.settings.checkpoint
-    assert folder is not None
-    harness.crash(run, middle(effects, folder))
-    if not folder.is_dir():
-        raise JobFailed(
-            f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot restore an older copy"
-        )
-    older = run.folder / "checkpoint-older"
-    shutil.copytree(folder, older, symlinks=True)
-    harness.recover(run)
-    if run.stuck:
-        return
-    shutil.rmtree(folder)
-    shutil.copytree(older, folder, symlinks=True)
-    run.notes.append("the copy was restored, and the command was started again")
-    harness.recover(run)
+    return Job(CHECKPOINT, title, Group.IDENTITY, perform)
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
@@ -201,30 +196,25 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
         # The call at which the pipeline was killed is not among the entries, because it did not happen.
         states = states_after_power_cut(journal, len(journal.entries))
         for number, state in enumerate(states, start=1):
-            yield _after(harness, run, state, number, blind)
-
-
-def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind: str) -> PipelineRun:
-    after = PipelineRun(
-        f"{run.id}{STATE}{state.extreme}",
-        f"{run.title}: {state.sentence.rstrip('.')}",
-        run.folder / f"state-{number}",
-        starts=list(run.starts),
-        files=run.files,
-        crashes=list(run.crashes),
-        unknown=blind,
-        made_outside=set(run.made_outside),
-    )
-    after.folder.mkdir()
-    if blind:
-        return after
-    try:
-        state.build(harness.settings.watched)
-        harness.look_meanwhile(after, "the power is back")
-        harness.recover(after)
-    except JobFailed as error:
-        after.unknown = str(error)
-    return after
+            after = PipelineRun(
+                f"{run.id}{STATE}{state.extreme}",
+                f"{run.title}: {state.sentence.rstrip('.')}",
+                run.folder / f"state-{number}",
+                starts=list(run.starts),
+                files=run.files,
+                crashes=list(run.crashes),
+                unknown=blind,
+                made_outside=set(run.made_outside),
+            )
+            after.folder.mkdir()
+            if not blind:
+                try:
+                    state.build(harness.settings.watched)
+                    harness.look_meanwhile(after, "the power is back")
+                    harness.recover(after)
+                except JobFailed as error:
+                    after.unknown = str(error)
+            yield after
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
@@ -232,10 +222,7 @@ def not_modelled(journal: Journal, run: PipelineRun) -> str:
 
     `journal` has the recorded system calls of the run.
     """
-    unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
-    named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
+    named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in journal.not_modelled().items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")
-    if not named:
-        return ""
-    return f"it is unknown what a loss of power leaves: {'; '.join(named)}"
+    return f"it is unknown what a loss of power leaves: {'; '.join(named)}" if named else ""

@@ -229,29 +229,9 @@ def choose(
     follow at random. The points with the smallest sums of kind and rank are chosen. If sums are equal, points of rarer
     families come first. Points at files in `last`, paths such as `offsets/<n>`, come after all others.
     """
-    ranking = _Importance(effects, families(effects, shown), last)
+    ranking = Importance(effects, families(effects, shown), last)
     ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
     return sorted(ordered[:most], key=lambda point: point.number)
-
-
-def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the most important crash points of a run, in the order in which a test tries them.
-
-    The points are just after a system call that changed the reader's rows (`shown`), before a call that can make rows
-    visible, and at the command's end. `effects` are the run's calls. Points at files in `last`, paths such as
-    `offsets/<n>`, come last.
-    """
-    ranking = _Importance(effects, families(effects, shown), last)
-    return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
-
-
-def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the points before every system call with a durable effect, syncs included, the most important first.
-
-    `effects` are the calls of a run, and `shown` are the names of the calls that changed the reader's rows. Points at
-    files in `last`, paths such as `offsets/<n>`, come last.
-    """
-    return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
@@ -263,10 +243,14 @@ def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
     return frozenset(each.family for each in effects if each.name in names)
 
 
-class _Importance:
-    """Ranks the crash points of one start by importance, from 0 (most important) to 3."""
+class Importance:
+    """Ranks the crash points of one start by importance, from 0 (most important) to 3; `choose` explains the ranks."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
+        """Prepare to rank the points of `effects`; `showing` are the families of calls that change the reader's rows.
+
+        Points at files in `last`, paths such as `offsets/<n>`, come after all others.
+        """
         self._effects = {each.name: each for each in effects}
         self._last = last
         self._follows_change: set[str] = set()
@@ -284,6 +268,7 @@ class _Importance:
             changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
+        """Return the importance of a point, from 0 (most important) to 3."""
         if point.name == EXIT or point.name in self._follows_change:
             return 0
         kind = self._effects[point.effect].kind
@@ -294,6 +279,7 @@ class _Importance:
         return 3 if kind is CallKind.SYNC else 2
 
     def ordered(self, places: Iterable[Point]) -> list[Point]:
+        """Return the points with the most important one first."""
         groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
         size: Counter[str] = Counter()
         for point in places:
@@ -358,6 +344,10 @@ class States(NamedTuple):
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
+NO_STATES = States({}, frozenset(), is_whole=False)
+"""The states if nobody knows the pipeline's files."""
+
+
 class Recoveries:
     """The restarts after crashes that a test has seen: for each crash point, the system calls of the restart.
 
@@ -371,18 +361,17 @@ class Recoveries:
         recoveries: Mapping[Point, Sequence[Effect]],
         healthy: Sequence[Effect],
         showing: Container[str] = (),
-        states: "States | None" = None,
+        states: States = NO_STATES,
     ) -> None:
         """Store the restarts: `recoveries` maps each crash point to the restart's system calls with durable effects.
 
         `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
-        calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None if
-        unknown.
+        calls that change the reader's rows. `states` are the states of the pipeline's files before each call.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
-        self._ranking = _Importance(healthy, showing)
-        self._states = states or States({}, frozenset(), is_whole=False)
+        self._ranking = Importance(healthy, showing)
+        self._states = states
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return pairs of crashes to try: first directed pairs, and then up to `most` random pairs.
@@ -394,7 +383,7 @@ class Recoveries:
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
         for first, effects in self._recoveries.items():
-            ranking = _Importance(effects, self._showing)
+            ranking = Importance(effects, self._showing)
             ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
         sample = _sample(ranks, most, frozenset(chosen))
         every = frozenset(each.name for each in [*ranks, *directed])
@@ -440,7 +429,7 @@ class Recoveries:
         ranks: dict[Pair, tuple[int, int, int]] = {}
         for first in same.values():
             effects = self._recoveries[first]
-            ranking = _Importance(effects, self._showing)
+            ranking = Importance(effects, self._showing)
             for second in points(effects):
                 pair = Pair(first, second)
                 if self._states.after(pair) is not None:

@@ -389,7 +389,7 @@ class Harness:
     def _look_finally(self, run: PipelineRun) -> None:
         try:
             # No later reading can bring back what a stuck run lacks.
-            self._add(run, surely(self.read, OUTAGE_AGAIN if run.stuck else READ_AGAIN), "end")
+            self.look(run, "end", OUTAGE_AGAIN if run.stuck else READ_AGAIN)
         except ReaderFailed as error:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
@@ -567,12 +567,13 @@ class Harness:
                 return missing
             time.sleep(_PAUSE)
 
-    def look(self, run: PipelineRun, moment: str) -> None:
+    def look(self, run: PipelineRun, moment: str, again: float = READ_AGAIN) -> None:
         """Read the rows while no process of the pipeline runs, and store them; `moment` names this reading.
 
-        Raises `ReaderFailed` if the reader fails repeatedly.
+        Raises `ReaderFailed` if the reader still fails after `again` seconds.
         """
-        self._add(run, surely(self.read), moment)
+        values = surely(self.read, again)
+        run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
         """Read the rows between a crash and the end of the recovery, and store them; `moment` names this reading.
@@ -580,13 +581,9 @@ class Harness:
         If the reader fails, add a note to the run instead.
         """
         try:
-            self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
+            self.look(run, moment, OUTAGE_AGAIN)
         except ReaderFailed as error:
             run.notes.append(f"{OUTAGE} after {moment}: {error}")
-
-    @staticmethod
-    def _add(run: PipelineRun, values: Sequence[Any], moment: str) -> None:
-        run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
         """Return the start that recovered from the first crash of a run; None if no start followed the crash."""
