@@ -29,7 +29,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A recorded system call of a pipeline with a durable effect, as the file `effects.json` describes it."""
+    """A recorded system call with a durable effect, as `effects.json` describes it."""
 
     lane: str
     name: str
@@ -40,26 +40,26 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Return the call's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
+        """Return the call's name without its running number."""
         return without_number(self.name)
 
     @property
     def file(self) -> str:
-        """Return the path of the file that the call changes: for a rename the new path, for a message the server."""
+        """Return the file that the call changes (after a rename, its new path), or the server that it sends to."""
         return self.target or self.path
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The durable effects of one pipeline, as `labkit effects` recorded them in a run without a crash."""
+    """The durable effects of one pipeline, as `labkit effects` recorded them."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the pipeline's recorded calls in order, with repeated writes of one file merged into one call.
+        """Return the recorded calls in order, with repeated writes of one file merged into one call.
 
-        The merging makes pipelines comparable: it does not matter into how many writes a pipeline divides its data.
+        It does not matter for a comparison into how many writes a pipeline divides its data.
         """
         kept: list[Seen] = []
         writing: dict[str, int] = {}
@@ -117,8 +117,7 @@ class Beside:
     def text(self) -> str:
         """Return the comparison as text with a column for each pipeline: first counts, then all system calls.
 
-        The counts say how many calls serve each purpose (lane), such as `data`, and how many of these calls a sync made
-        durable.
+        The counts say how many calls each lane has, and how many of them a sync made durable.
         """
         return "\n".join(self._rows())
 

@@ -88,10 +88,7 @@ class Further:
     """Additional runs of a crash test: none in this base class. The test of a Spark sink overrides the methods."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
-        """Return the additional runs that can be planned as soon as the run without a crash has ended.
-
-        `healthy` has the findings of that run.
-        """
+        """Return the additional runs that can be planned as soon as the run without a crash (`healthy`) has ended."""
         return ()
 
     def last_jobs(self) -> Iterator[Job]:
@@ -108,7 +105,7 @@ FIRST_CRASH = "crash 1"
 
 
 class FinishedRun(NamedTuple):
-    """One finished run of a crash test: its description, the record of what happened, and the result."""
+    """One finished run of a crash test."""
 
     job: Job
     run: PipelineRun
@@ -116,18 +113,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is neither unknown nor stuck.
-
-        If the result is not clear, the load of the parallel runs may be the reason.
-        """
+        """Whether the result is neither unknown nor stuck; otherwise the load of parallel runs may be the reason."""
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """The crash test of one pipeline or sink: chooses the runs, performs them, and reports.
-
-    The method `healthy` must be called first.
-    """
+    """The crash test of one pipeline or sink: chooses the runs, performs them, and reports. Call `healthy` first."""
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
@@ -192,8 +183,7 @@ class Campaign:
     def jobs(self) -> list[Job]:
         """Return the runs to make after the run without a crash.
 
-        There is one run for each chosen crash point. Without `--since`, runs of other kinds follow, such as one that
-        gets new input.
+        There is one run for each chosen crash point. Without `--since`, runs of other kinds follow.
         """
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = self.points[EXIT].number
@@ -226,10 +216,9 @@ class Campaign:
         return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the crash points to try: those in `chosen`, unless the user gave `--since REVISION`.
+        """Return the crash points to try: `chosen`, unless the user gave `--since REVISION`.
 
-        With `--since`, the result is all points at lines of Python that changed since the git revision, and a few
-        important points.
+        With `--since`, the result is all points at lines of Python that changed, and a few important points.
         """
         changed = self.settings.changed()
         if changed is None:
@@ -238,12 +227,11 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the runs with a second crash during the recovery from a first crash, and the runs with a crash loop.
+        """Return the runs with a second crash during the recovery from a first crash, and those with a crash loop.
 
-        Call this method after the runs with one crash, because those runs show what restarts do. A second crash is
-        *directed* if something that a restart did is the reason for it, for example a system call that the first start
-        did not make. The other second crashes are random. With `every`, the result has all directed second crashes,
-        otherwise a limited number. With `--since` it has only crashes at changed lines.
+        Call this method after the runs with one crash, because those show what restarts do. With `every`, the result
+        has all directed second crashes, otherwise a limited number. With `--since` it has only crashes at changed
+        lines.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -288,8 +276,7 @@ class Campaign:
     def faults(self, *, every: bool = False) -> list[Job]:
         """Return the runs in which one system call suffers a fault that the user asked for, such as a write error.
 
-        By default there are runs only for the calls at which the fault is most likely to do damage. With `every` there
-        are runs for all calls that can suffer the fault.
+        Without `every`, there are runs only for the calls at which the fault is most likely to do damage.
         """
         if self.settings.since and not self.settings.only:
             return []
@@ -302,11 +289,7 @@ class Campaign:
         return [point for point in self._ranking.ordered(points(effects, syncs=True)) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Simulate a power cut at the crash point that `job` names, and store the results.
-
-        The pipeline crashes once, at this point. Then it is restarted from each state of the files that a power cut at
-        this point may leave.
-        """
+        """Crash at the point that `job` names, and restart from each state that a power cut there may leave."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -328,7 +311,7 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs; none with `--only` or `--since`.
 
-        If the pipeline keeps state outside of the watched folders, also yield a job that starts no process. Its result
+        If the pipeline keeps state outside of the watched folders, a job follows that starts no process. Its result
         says why such state makes the guarantee unknown.
         """
         if not self.settings.is_selection:
@@ -371,11 +354,7 @@ class Campaign:
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Perform the runs and return their results.
-
-        If the test has made copies of the user's folder, the runs happen in parallel. Otherwise they happen in order,
-        and each run may depend on the result of the previous one.
-        """
+        """Perform the runs, in parallel if there are copies of the user's folder, and return their results."""
         kept = len(self.results)
         if self._copies:
             self._run_beside(list(jobs))
@@ -482,7 +461,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows in `values` that must remain when new input comes; `values` were read before the new input.
+        """Return those rows in `values`, read before new input came, that are still due after it.
 
         Rows that the new input changes, such as counts, are left out. `longer` has the rows that are due after the new
         input.
@@ -552,10 +531,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield groups of runs: the planned runs, or, with `--only`, the runs that the option needs.
-
-        Runs of one group do not depend on each other.
-        """
+        """Yield groups of independent runs: the planned runs, or, with `--only`, the runs that the option needs."""
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
@@ -569,9 +545,8 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come the crash points that were not tried yet. Then come the directed second crashes (whose reason is
-        something that a restart did) that were not tried yet, and finally random second crashes, as many as `--pairs`
-        allows.
+        First come untried crash points, then untried directed second crashes, and finally random second crashes, as
+        many as `--pairs` allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -593,12 +568,10 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
-        """Return the runs that `--only NAME` needs, in the order in which they must happen.
+        """Return the runs that `--only NAME` needs, in order: a second crash needs the run with only the first one.
 
-        For example, the run with the second crash needs the run with only the first crash. `jobs` are the planned runs,
-        by default those of the method `jobs`. Raises `InvalidInput` if no run has the id `name`. If only a later part
-        of `name`, such as the second crash, is unknown, the error comes later, while the caller iterates over the
-        result.
+        `jobs` are the planned runs. Raises `InvalidInput` if no run has the id `name`. If only a later part of `name`
+        is unknown, the error comes while the caller iterates over the result.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
@@ -633,10 +606,7 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point; if `name` is the id of another run, then also yield that run.
-
-        The other run has several crashes, the first of them at this point.
-        """
+        """Yield the run with one crash at this point, and the run called `name` if that has more crashes after it."""
         first, then, second = name.partition(THEN)
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
@@ -665,8 +635,7 @@ class Campaign:
     def listing(self) -> list[dict[str, str]]:
         """Return the crash points and the other runs that are known in advance, as dicts with `id` and `line`.
 
-        For a crash point, `line` is the line of Python there (empty if unknown). For another run, `line` is the run's
-        title. For the runs of `last_jobs` it is the text "and crashes in it".
+        For a crash point, `line` is its line of Python (empty if unknown), for another run its title.
         """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
@@ -674,7 +643,7 @@ class Campaign:
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
-        """Return the report of a test that was stopped early; None if not even the first run of the test had ended."""
+        """Return the report of a test that was stopped early; None if not even the first run had ended."""
         if not self.results:
             return None
         self.is_part = True
@@ -727,8 +696,8 @@ def pipeline_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a pipeline, in a `with` block.
 
-    At the end of the block the store is emptied and every process of the test is killed. The logs of the runs go to
-    `folder`, by default a temporary folder. `tell` is called with each progress message.
+    At the end the store is emptied and every process of the test is killed. The logs of the runs go to `folder`, by
+    default a temporary folder. `tell` is called with each progress message.
     """
     if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)

@@ -44,14 +44,11 @@ Python replaces each cache file by a rename and checks it when reading, so paral
 
 
 class Shared(Exception):
-    """Raised if runs of a pipeline cannot be parallel; the message says why.
-
-    For example, the runs would use the same file or server, or the pipeline's folder is too large to copy.
-    """
+    """Raised if runs of a pipeline cannot be parallel; the message says why."""
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return how many runs may happen in parallel: the value of `--parallel`, or as many as this machine can bear."""
+    """Return how many runs may be parallel: the value of `--parallel`, or as many as this machine can bear."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
@@ -84,11 +81,10 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
-    """Provide `count` copies of the user's folder for parallel runs, in a `with` block.
+    """Provide harnesses for `count` copies of the user's folder, for parallel runs, in a `with` block.
 
-    For each copy the block gets a harness, which starts and kills the pipeline there. `main` is the harness of the
-    user's own folder, and `healthy` its run without a crash. `apart` is the test's own folder, which is not copied.
-    Raises `Shared` if parallel runs would interfere with each other.
+    `main` is the harness of the user's own folder, and `healthy` its run without a crash. `apart` is the test's own
+    folder, which is not copied. Raises `Shared` if parallel runs would interfere with each other.
     """
     settings = main.settings
     moved(settings, apart)
@@ -143,10 +139,7 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
 
 
 def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> None:
-    """Run the pipeline in all copies of the user's folder at the same time, without a crash.
-
-    Raises `Shared` if the runs interfere with each other.
-    """
+    """Run the pipeline in all copies at the same time; raise `Shared` if the runs interfere with each other."""
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
     times = Counter(place for places, _ in tried for place in places)
@@ -166,8 +159,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return a set and a text. The set has the files outside of the copy, and the servers, to which the run wrote. The
-    text says how the run differed from the run in the user's folder; it is empty if the two runs were equal.
+    Return the files outside of the copy, and the servers, to which the run wrote, and a text on how the run differed
+    from the run in the user's folder; the text is empty if the two were equal.
     """
     places: set[str] = set()
 
@@ -207,10 +200,7 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return the result of a run in a copy of the user's folder as if the run had happened in the user's folder.
-
-    In all texts, the path `copy` of the copy is replaced by `folder`, the path of the user's folder.
-    """
+    """Return the result of a run in the copy `copy` with the path of the user's folder in all its texts."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

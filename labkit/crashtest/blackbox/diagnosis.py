@@ -130,7 +130,7 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """A system call without its sequence number: its kind, and what it acts on (a file, or a server and a message)."""
+    """A system call without its number: its kind, and what it acts on (a file, or a server and a message)."""
 
     kind: str
     where: str
@@ -158,16 +158,15 @@ class Stretch(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """The name of the system call that begins the stretch: a crash after it, or within it, does harm."""
+        """The call that begins the stretch: a crash after it, or within it, does harm."""
         return self.first.effect if self.first.cut else self.first.after
 
     @property
     def closing(self) -> str:
-        """The name of the system call that ends the stretch: once this call is complete, a crash does no harm."""
+        """The call that ends the stretch: once it is complete, a crash does no harm."""
         return self.last.effect
 
     def includes(self, point: Point) -> bool:
-        """Return whether a crash point lies within this stretch."""
         return self.first.number <= point.number <= self.last.number
 
     def __str__(self) -> str:
@@ -185,9 +184,9 @@ def diagnose(
     If the worst run has no crash, such as that of a second query, and runs with one crash go wrong in another way, the
     explanation names both.
 
-    `points` maps the id of each run with one crash to its crash point. `decides` takes the name of a system call, and
-    returns whether the engine uses the call to record that a batch is finished. `files` maps the names of system calls
-    to the files that they change; it is needed because several files may share a masked path such as `out/<n>`.
+    `points` maps the id of each run with one crash to its crash point. `decides` returns whether the engine uses a call
+    to record that a batch is finished. `files` maps the names of calls to their files, as several files may share a
+    masked path such as `out/<n>`.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -266,10 +265,9 @@ def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """Return the first series of neighbouring crash points at which a crash violates a property.
+    """Return the first series of neighbouring crash points at which a crash violates the property `axis`.
 
-    `axis` is the property, such as `lost`. `tried` are runs with one crash, of which at least one violates the
-    property. `points` maps the id of each run to its crash point.
+    `tried` are runs with one crash, of which at least one violates it. `points` maps their ids to their crash points.
     """
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.rows_of(axis)) for each in ordered]
@@ -363,10 +361,7 @@ def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
 
 
 def _at_server(window: Stretch) -> Recipe | None:
-    """Return the repair for the case that a server gets rows outside of a transaction; None in other cases.
-
-    `window` is the series of crash points at which a crash does harm.
-    """
+    """Return the repair if the call `window.opening` gives a server rows outside of a transaction; otherwise None."""
     opening = _Step.of(window.opening)
     _, _, word = opening.where.rpartition(" ")
     if opening.kind != CallKind.SEND or word not in (*_HTTP, "DELETE", opening.where):

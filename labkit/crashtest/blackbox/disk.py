@@ -31,7 +31,6 @@ Content = bytes | Path
 
 
 def bytes_of(content: Content) -> bytes:
-    """Return a file's contents as bytes; `content` is the bytes, or the path of a copy of the file."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
@@ -46,10 +45,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the contents that the file has if only the first half of this write reached the disk.
-
-        `now` are the file's contents after the whole write.
-        """
+        """Return the contents if only the first half of this write reached the disk; `now` has all of it."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -57,7 +53,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file in labkit's model of a disk: the bytes that programs see in it, and the bytes on the disk."""
+    """A file: the bytes that programs see in it, and the bytes on the disk."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -74,7 +70,7 @@ class Link:
 
 @dataclass(eq=False)
 class Folder:
-    """A folder of the disk model: the names that programs see now, and the names that have reached the disk."""
+    """A folder: the names that programs see now, and the names that have reached the disk."""
 
     now: dict[str, "Node"] = field(default_factory=dict)
     on_disk: dict[str, "Node"] = field(default_factory=dict)
@@ -84,7 +80,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: the name now refers to `node`, or, if `node` is None, to nothing."""
+    """A change of one name in a folder; without a `node`, the name is removed."""
 
     folder: Folder
     name: str
@@ -100,7 +96,7 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """Raised for a system call if labkit's disk model does not know what a power cut leaves of the call's effect."""
+    """Raised for a system call if the model does not know what a power cut leaves of its effect."""
 
 
 def _unseen(change: str, created: str = "this file") -> NotModelled:
@@ -124,10 +120,7 @@ class Disk:
     """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Fill the model from copies of the folders, made before the run; everything in the copies counts as synced.
-
-        `copies` maps each folder to its copy.
-        """
+        """Fill the model from `copies`, a copy of each folder before the run; all in them counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self._disks = {folder.stat().st_dev for folder in copies if folder.exists()}
         self.on_its_way: list[Naming] = []
@@ -246,10 +239,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file of the model that has a name in some folder.
-
-        Names that programs see count, and also names that are only on the disk.
-        """
+        """Yield every file of the model that has a name, one that programs see or one on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:
@@ -265,19 +255,15 @@ class Disk:
                 yield node
 
     def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
-        """Return the contents of each folder, as a tuple with one dict from path to content for each folder.
+        """Return the contents of each folder, without the shared-memory files of databases.
 
-        `names` and `contents` choose the view: the names and contents that programs see now (the default), or those on
-        the disk. The shared-memory files of databases are left out.
+        `names` and `contents` choose the view: what programs see now (the default), or what is on the disk.
         """
         every = (_tree(root, names, contents) for root in self.roots.values())
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a power cut may leave, each with its name.
-
-        Each item is a pair: the name in `EXTREMES`, and a tuple with the contents of each folder.
-        """
+        """Yield the extreme states that a power cut may leave: a name in `EXTREMES`, and each folder's contents."""
         yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now_named, _on_disk)
         yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)
@@ -377,7 +363,7 @@ def _tree(folder: Folder, names: Look, contents: Read) -> Tree:
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries of a folder are of the same kind and have the same bytes or the same link target."""
+    """Return whether two entries of a folder are of the same kind, with the same bytes or the same link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -386,10 +372,7 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return, as text, how the folders after a power cut (`then`) differ from those before it (`now`).
-
-    `now` is the state that programs saw. The text is empty if there is no difference.
-    """
+    """Return, as text, how the folders after a power cut (`then`) differ from what programs saw before it (`now`)."""
     differences: dict[str, list[str]] = {"not there": [], "there again": [], "empty": [], "not as written": []}
     for own, other in zip(now, then, strict=True):
         changed = [name for name in own if name in other and not same(own[name], other[name])]
@@ -403,7 +386,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Make the contents of the real folder `folder` equal to `wanted`; files that are equal already stay untouched."""
+    """Make the contents of the real folder equal to `wanted`; files that are equal already stay untouched."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

@@ -18,10 +18,7 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return a list with one item for each system call of a run: the sync that makes the call's effect durable.
-
-    A durable effect survives a power cut. The item is None if no sync makes the effect durable.
-    """
+    """Return, for each system call of a run, the sync that makes its effect survive a power cut; None without one."""
     syncs: list[Effect | None] = [None] * len(effects)
     waiting: dict[str, list[int]] = {}
     """The effects that no sync has covered yet, by the file or folder that must be synced."""
@@ -56,9 +53,8 @@ def _move(waiting: dict[str, list[int]], old: str, new: str) -> None:
 def is_rebuilt(path: str) -> bool:
     """Return whether a path is named like the shared-memory file of a database, which a crash cannot harm.
 
-    A crash cannot harm this file because the first process that opens the database makes the file anew: SQLite
-    truncates `-shm` (`unixLockSharedMemory` in os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in
-    mdb.c).
+    The first process that opens the database makes this file anew: SQLite truncates `-shm` (`unixLockSharedMemory` in
+    os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
     """
     name = PurePosixPath(path).name
     return name.endswith("-shm") or name == "lock.mdb"

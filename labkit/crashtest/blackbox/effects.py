@@ -48,8 +48,8 @@ RETURN = "return"
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
     """Return a path in which placeholders replace the parts that differ from run to run, such as ids and times.
 
-    With `entries`, placeholders also replace the numbers of successive files: `offsets/3` becomes `offsets/<n>`. `pids`
-    are process ids to replace.
+    With `entries`, the numbers of successive files are replaced as well: `offsets/3` becomes `offsets/<n>`. `pids` are
+    process ids to replace.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -75,12 +75,12 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with `<n>` in place of every number; paths that differ only in numbers then become equal."""
+    """Return a masked path with `<n>` in place of every number."""
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """Return the name of a system call without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
+    """Return the name of a system call without its running number: `rename a` for `rename a #2`."""
     return name.rpartition(" #")[0] or name
 
 
@@ -108,7 +108,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """The name of the system call, such as `rename offsets/<n> #2`, which is the same in every run."""
+        """The name of the system call, such as `rename offsets/<n> #2`."""
         if self.kind is CallKind.EXIT:
             return "exit"
         return f"{self.kind} {self.where} #{self.occurrence}"
@@ -126,10 +126,7 @@ class Effect:
 
 
 class Namer:
-    """Names the system calls of a run so that a call has the same name in every run.
-
-    The calls must come in the order in which they happened, because the names contain running numbers.
-    """
+    """Names the system calls of a run, which must come in order, because the names contain running numbers."""
 
     def __init__(
         self,
@@ -139,13 +136,12 @@ class Namer:
         earlier: Iterable[Call] = (),
         unnamed: Path | None = None,
     ) -> None:
-        """Prepare to name the system calls that concern the watched folders `folders`.
+        """Prepare to name the system calls that concern the watched `folders`.
 
-        `ignored` are patterns of files (by name, or by path below a folder) and of servers that do not belong to the
-        pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
-        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are the calls of earlier
-        starts of the pipeline; their process ids are masked too, because file names may contain them. Paths in the
-        folder `unnamed` appear without the folder's name.
+        `ignored` are patterns of files and servers that do not belong to the pipeline. `numbered` are masked paths
+        whose files are written in another order in every run; a call on such a file keeps the file's number in its name
+        (`offsets/3`). `earlier` are the calls of earlier starts, whose process ids are masked as well, because file
+        names may contain them. Paths in the folder `unnamed` appear without the folder's name.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -155,10 +151,10 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the system call with its name.
+        """Return the system call with its name; None if it does not belong to the pipeline.
 
-        Returns None if the file or server of the call is ignored, if the file lies outside of the watched folders, or
-        if the call sends a Kafka request that stores nothing.
+        It does not if its file or server is ignored, if the file lies outside of the watched folders, or if the call
+        sends a Kafka request that stores nothing.
         """
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
@@ -203,10 +199,7 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return a path relative to its watched folder, with placeholders for ids and process numbers.
-
-        Returns None if the file is ignored or lies outside of the watched folders.
-        """
+        """Return a path below its watched folder, with ids and process numbers masked; None if ignored or elsewhere."""
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
 
@@ -224,8 +217,7 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    For such a path, the running number of a call (`#2`) would mean another file in each run. A `Namer` that gets these
-    paths as `numbered` keeps the numbers of the files in the names.
+    For such a path, the running number of a call (`#2`) would mean another file in each run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

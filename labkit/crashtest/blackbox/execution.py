@@ -57,11 +57,7 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Update the longest times with the time between two durable effects.
-
-        `earlier` and `later` are the times of the two effects in seconds since the start. Before the first effect,
-        `earlier` is 0.0.
-        """
+        """Update the longest times, given the times of two effects; `earlier` is 0.0 before the first effect."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
@@ -78,7 +74,7 @@ class Silence:
 
 @dataclass
 class Start:
-    """The record of one start (one execution of the pipeline's command): its system calls, and how it ended."""
+    """The record of one start (one execution of the pipeline's command)."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -104,7 +100,7 @@ class Starter(Protocol):
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return the function that starts the command and watches its system calls.
 
-        `is_first` is set for the first start of a run. `exits` is set if the started process must exit at the end.
+        `exits` is set if the started process must exit at the end.
         """
 
 
@@ -114,7 +110,7 @@ class Stopped(LabError):
 
 @dataclass
 class Beside:
-    """What runs that happen in parallel share: an observer of their system calls, and a signal that stops them all."""
+    """What runs that happen in parallel share."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each system call that has a durable effect, in any folder or on any server; None if not needed."""
@@ -154,7 +150,7 @@ class Execution:
         self._last_call = self._last_effect = self._looked = time.monotonic()
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
-        """Start the command, wait until the command has ended or was killed, and return the record of this start."""
+        """Start the command, wait until it has ended or was killed, and return the record of this start."""
         watched = self.watch(
             ["/bin/sh", "-c", self.settings.pipeline],
             folder=self.settings.folder,
@@ -174,7 +170,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
 
     def decide(self, call: Call) -> Decision:
-        """Record an intercepted system call, and return the decision on it: let it happen, let it fail, or kill."""
+        """Record an intercepted system call, and decide whether it happens, fails, or is where the kill comes."""
         answer = self._decide(call)
         if answer is Answer.GO_ON or isinstance(answer, TimedFault):
             if self.note is not None:
@@ -218,7 +214,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Return GO_ON to wait further, or KILL if the command is done or has made no progress for too long."""
+        """Return KILL if the command is done or has made no progress for too long, otherwise GO_ON."""
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
@@ -238,10 +234,7 @@ class Execution:
         return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows; `now` is the time of a monotonic clock.
-
-        The reader is called only after a time without durable effects; before that, the result is False.
-        """
+        """Return whether a command that never ends has delivered all rows; asks only after a quiet time."""
         if self.endless is False:
             return False
         allowed = self.settings.limit
@@ -262,8 +255,8 @@ class Execution:
 def write_part(call: Call, kind: str = "") -> None:
     """Imitate a large write that SIGKILL cut short: write the part that could have reached the file.
 
-    `call` is the write, which never happened because the kernel held it until its process was dead. `kind` says which
-    part to write. Raises `JobFailed` if that is impossible.
+    `call` never happened, because the kernel held it until its process was dead. `kind` says which part to write.
+    Raises `JobFailed` if that is impossible.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
@@ -283,10 +276,9 @@ def write_part(call: Call, kind: str = "") -> None:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start of the pipeline reached its crash point and was killed there.
+    """Return whether a start of the pipeline was killed at its crash point.
 
-    If the crash point is the end of a command that never ends by itself, return whether all rows were there when labkit
-    killed it.
+    At the end of a command that never ends by itself, return whether all rows were there when labkit killed it.
     """
     if start.watched.held is not None:
         return True
@@ -294,7 +286,7 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def undelivered(start: Start, at: Point, fault: Fault) -> str:
-    """Return why the system call at this point did not suffer the fault exactly once; empty if it did."""
+    """Return why the call at this point did not suffer the fault exactly once; empty if it did."""
     here = {each.call.number for each in start.effects if each.name == at.effect}
     delivered = start.watched.faults
     if not here:
@@ -305,7 +297,7 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
 
 
 def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof that a call suffered a fault, as a dict for JSON: the call, and how the start ended.
+    """Return the proof that a call suffered a fault, as a dict for JSON.
 
     The key `silent` says whether the command reported success in spite of the fault.
     """

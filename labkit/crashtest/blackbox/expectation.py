@@ -23,7 +23,7 @@ class WholeRows(Rows):
     """The expected rows of a pipeline, if nobody knows how the pipeline divides its input into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return [] because the batches are unknown; therefore the judge never reports a batch as partly visible."""
+        """Return []; therefore the judge never reports a batch as partly visible."""
         return []
 
 
@@ -51,7 +51,7 @@ def total(value: Any) -> Total | None:
 
 
 def key(value: Any) -> str | None:
-    """Return the value of the row's column `key`, as text; None if the row has no such column."""
+    """Return the value of the row's column `key`, as text; None if there is no such column."""
     named = value.get("key") if isinstance(value, dict) else None
     return None if named is None else str(named)
 
@@ -74,13 +74,13 @@ class Expectation:
     def history_shape(self) -> Shape:
         """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows unchanged.
 
-        The judge cannot compare totals. Therefore `seen` returns the expected row once for a total that is right, never
-        for a total that is too small, and twice for a total that is too large.
+        The judge cannot compare totals, so `seen` translates them: a total that is too small is missing, and one that
+        is too large appears twice.
         """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the reader's rows, each with the index of the expected row that equals it, or with -1 if none does."""
+        """Return the reader's rows, each with the index of the expected row that equals it, or -1."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
@@ -91,17 +91,16 @@ class Expectation:
         return len([offset for offset in self.due() if offset not in present])
 
     def due(self) -> list[int]:
-        """Return the ids of the rows that must be in the store at the end: all rows, or the last row of each key."""
+        """Return the ids of the rows that must be there at the end: all rows, or the last row of each key."""
         records = self.rows.expected()
         if self.shape is not Shape.LAST:
             return [record.offset for record in records]
         return sorted({record.key: record.offset for record in records}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match each row in `values`, which the reader returned, with the next expected row that equals it.
+        """Match each row that the reader returned with the next expected row that equals it.
 
-        If the reader returned equal rows more often than expected, the surplus rows are matched with the last of the
-        equal expected rows. The surplus rows then count as duplicates.
+        Surplus rows are matched with the last of the equal expected rows, so that they count as duplicates.
         """
         places: dict[str, list[int]] = defaultdict(list)
         for place, row in enumerate(self.values):
@@ -116,11 +115,7 @@ class Expectation:
             yield Seen(place, (key(row) if last else None) or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match the totals in `values`, which the reader returned, with the expected totals of the same name.
-
-        A total that is too small yields nothing, so the expected row counts as lost. A total that is too large yields
-        the expected row twice, so that row counts as a duplicate.
-        """
+        """Match totals with the expected totals of the same name, as `history_shape` describes."""
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
         read: dict[str, list[Any]] = defaultdict(list)
@@ -144,10 +139,9 @@ class Expectation:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return what is expected of a pipeline: the rows in `values`, and the form in which the reader returns them.
+    """Return what is expected of a pipeline: `values`, in the form that the rows `read` after a healthy run show.
 
-    `read` are the reader's rows after a run without a crash. They show whether the
-    reader returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
+    Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
     rows = [
@@ -161,11 +155,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, which says that none of the rows in `read` is among the expected rows in `values`.
-
-    `read` are the rows that the user's reader returned. If they are the expected totals, but all of them too small, do
-    nothing.
-    """
+    """Raise `InvalidInput`, because no row in `read` is expected, except if all are totals that are too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -194,10 +184,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Return the values of a JSON Lines text. Raises `InvalidInput` for a bad line.
-
-    The error's message contains `where`, the name of the source, and the number of the line.
-    """
+    """Return the values of a JSON Lines text. Raises `InvalidInput` for a bad line, with the source's name `where`."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
@@ -221,6 +208,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """Return the first `most` rows as text for a message; `...` follows if there are more rows."""
+    """Return the first `most` rows as text for a message; `...` follows if there are more."""
     quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted

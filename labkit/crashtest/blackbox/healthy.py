@@ -57,7 +57,7 @@ SMALLER = ", so the test does not know all effects that make rows readable, and 
 
 @dataclass(frozen=True)
 class Healthy:
-    """What the run without a crash showed. Every crash test begins with this run."""
+    """What the run without a crash showed."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -81,10 +81,7 @@ class Glances:
     """
 
     def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
-        """Prepare to call the user's reader, which usually takes `usual` seconds.
-
-        `watched` are the folders in which the pipeline may lock files.
-        """
+        """`usual` is the usual time of a reading in seconds; the pipeline may lock files in `watched`."""
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
         """The locks of the pipeline while the reader last waited for one."""
@@ -137,8 +134,8 @@ class Glances:
 def healthy(harness: Harness) -> Healthy:
     """Perform the run without a crash, and return what it showed.
 
-    Raises `InvalidInput` if the pipeline or the reader fails even without a crash, and `ServiceUnavailable` if the
-    pipeline could not be started, for example because the machine is too busy.
+    Raises `InvalidInput` if the pipeline or the reader fails, and `ServiceUnavailable` if the pipeline could not be
+    started, for example because the machine is too busy.
     """
     expected = harness.helpers.expected()
     usual, made = _empty_store(harness)
@@ -240,10 +237,7 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a note, in a list, on files that the reader created or changed; [] if there are none.
-
-    `before` maps each file to its modification time and size before the reader was called.
-    """
+    """Return a note, in a list, on files that the reader changed; `before` has each file's earlier time and size."""
     watched = harness.settings.watched
     namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
     changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]
@@ -297,10 +291,9 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """If `expected` is None, check that a second run without a crash leaves the same rows as the first.
+    """If `expected` is None, check that a second run without a crash leaves the same `values` as the first.
 
-    Return a note about this check, in a list; otherwise []. `expected` are the rows of `--expected` or of the settings,
-    and `values` are the rows of the first run. Raises `InvalidInput` if the rows of the two runs differ, because then
+    Return a note about this check, in a list; otherwise []. Raises `InvalidInput` if the rows differ, because then
     nobody knows which are right.
     """
     if expected is not None:

@@ -39,8 +39,7 @@ LATER = "later"
 def later_job(end: Point) -> Job:
     """Return the run that crashes at the command's end, recovers, and then starts the command once more.
 
-    Before the last start, which stands for a start on the next day, the test waits for `--pause` seconds. During the
-    wait, a lease or a record of finished work may expire.
+    The test waits `--pause` seconds before the last start, so that a lease or a record of finished work may expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -84,8 +83,7 @@ def grown_input_job(at: Point) -> Job:
 def two_instances_job(held: str) -> Job:
     """Return the run in which the pipeline is stopped before the call named `held` while a second instance runs.
 
-    The run does not count toward the guarantee, because many schedulers never start a second instance while the first
-    one runs.
+    It does not count toward the guarantee, because many schedulers never start a second instance.
     """
     title = f"two instances at the same time, one of them held before {held}"
     return Job(TWO, title, Group.CONDITION, partial(Harness.start_two, held=held))
@@ -130,10 +128,7 @@ def loop_job(point: Point) -> Job:
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job for power cuts at this point.
-
-    The job makes several runs, one for each possible state of the disk.
-    """
+    """Return the job for power cuts at this point; it makes one run for each state that the disk may be in."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
@@ -169,8 +164,8 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
     """Return the crash point in the middle of the system calls that change the checkpoint's folder `folder`.
 
-    If the test watches lines of Python instead of system calls, return the crash point in the middle of all lines,
-    because a line does not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
+    Lines of Python all count, because a line does not show which files it changes. Raises `JobFailed` if nothing was
+    written to the folder.
     """
     inside = [
         number
@@ -187,10 +182,7 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Crash at a point, and yield one run for each state of the files that a power cut at this point may leave.
-
-    In each run, the pipeline restarts from one of these states.
-    """
+    """Crash at a point; for each state of the files that a power cut may leave there, yield the run that recovers."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         # The call at which the pipeline was killed is not among the entries, because it did not happen.
@@ -218,10 +210,7 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return why it is unknown what a power cut in this run leaves on the disk; empty if it is known.
-
-    `journal` has the recorded system calls of the run.
-    """
+    """Return why it is unknown what a power cut in this run leaves on the disk; empty if it is known."""
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in journal.not_modelled().items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")

@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table of lanes (purposes): a pattern of paths, and the lane of the system calls on such paths."""
+    """One row of the table of lanes: a pattern of paths, and the lane of the system calls on such paths."""
 
     lane: str
     pattern: str
@@ -82,17 +82,14 @@ class Lanes:
     """Finds the lane (purpose) of a system call, such as `data` for output, in a table of path patterns."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Prepare to find lanes (purposes of system calls) by the user's rows `own`, and then by labkit's table.
+        """Prepare to find lanes by the user's rows `own`, each a text `NAME=GLOB`, and then by labkit's table.
 
-        Each row in `own` is a text `NAME=GLOB`. Raises `InvalidInput` for a text of another form.
+        Raises `InvalidInput` for a text of another form.
         """
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane (purpose) of a system call, such as `data`.
-
-        If no row of the table matches, the lane is `send` for a message to a server, otherwise `other`.
-        """
+        """Return the lane of a system call; without a matching row, `send` for a message to a server, else `other`."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -102,7 +99,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Return the names of all lanes (purposes of system calls); the lanes that the user added come last."""
+        """Return the names of all lanes; those that the user added come last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 

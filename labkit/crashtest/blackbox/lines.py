@@ -35,11 +35,7 @@ class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to find the line of Python that makes each system call.
-
-        `read` takes the ids of a thread and of its process, in this order, and returns the line that the thread is
-        executing, or None.
-        """
+        """`read` takes the ids of a thread and its process, and returns the line that the thread executes, or None."""
         self._read = read
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
@@ -53,19 +49,18 @@ class Lines:
     def of_another_start(self) -> "Lines":
         """Return a new `Lines` for a restart after a crash.
 
-        A restart needs its own object, because a call may come from another line than the call of the same name in the
-        first start.
+        In a restart, a call may come from another line than the call of the same name in the first start.
         """
         other = Lines(self._read)
         other._begun = self._begun
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the system call with two additions: the line of Python that makes it, and its process's command line.
+        """Return the system call with the line of Python that makes it, and the command line of its process.
 
-        Both additions are empty if the process does not run Python. Call this method only while the kernel holds the
-        system call. The line's path is made relative to `folder`, the folder in which the command runs, because it is
-        then the same in every copy of the folder.
+        Both are empty if the process does not run Python. Call this only while the kernel holds the system call. The
+        line's path is relative to `folder`, so that it is the same in every copy of the folder in which the command
+        runs.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()

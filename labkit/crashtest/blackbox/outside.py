@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders. Each kind of use shows that the file is state."""
+    """How a later start used a file outside of the watched folders, each of which shows that the file is state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -93,7 +93,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Update `made`, `changed` and `removed` with the file of a system call that is about to happen."""
+        """Note a system call that is about to happen."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -113,10 +113,7 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Every path outside of the watched folders that the start made, changed or removed.
-
-        A folder is left out if the result contains a path in it.
-        """
+        """Every path that the start made, changed or removed, except folders of which it contains a path."""
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -179,18 +176,15 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record of the files that one start changes.
-
-        The caller must pass each system call of the start to the record.
-        """
+        """Return an empty record of what one start changes; the caller must pass it each system call."""
         return Changes(self._elsewhere)
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` is the record of the files that this start changes. The block must set `changes.whole` to True if the
-        start was not interrupted. `earlier` are the files that earlier starts of the same run made.
+        `changes` records what this start changes; the block must set `changes.whole` if the start was not interrupted.
+        `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         # Unlike those of `Path`, these two functions never raise.
@@ -213,8 +207,8 @@ class Outside:
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
         """Return how a start used a file that it did not read; None if the use does not show that the file is state.
 
-        State means that later starts of the pipeline may depend on the file. `again` is true if an earlier start of the
-        same run made the file, and this start did not open the file although it was not interrupted.
+        `again` is true if an earlier start of the same run made the file, and this start, not interrupted, did not open
+        it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -222,10 +216,9 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the files that `other` recognised as state; `other` is the record of runs in a copy of the user's folder.
+        """Add the state files of `other`, the record of runs in the copy `there` of the user's folder `here`.
 
-        `there` is the copy, and `here` is the user's folder. A path next to the copy becomes the path next to the
-        user's folder.
+        A path next to the copy becomes the path next to the user's folder.
         """
 
         def usual(path: str) -> str:

@@ -86,7 +86,7 @@ class Point(NamedTuple):
     line_before: Line | None = None
     """The line of Python that makes the effect `after`; None if it is not known."""
     cut: int = 0
-    """The bytes of the write that reach the file although the crash ends the write; 0 for a crash before the effect."""
+    """The bytes of the write that reach the file before the crash; 0 for a crash before the effect."""
 
     @property
     def effect(self) -> str:
@@ -95,10 +95,7 @@ class Point(NamedTuple):
 
     @property
     def kind_of_cut(self) -> str:
-        """The position at which the crash cuts a write, as the last part of the point's name, such as `, first page`.
-
-        It is empty for a cut in the middle of the write, and for a point that is not within a write.
-        """
+        """The part of the name that says where the crash cuts a write, such as `, first page`; empty for the middle."""
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
@@ -112,7 +109,7 @@ class Point(NamedTuple):
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def is_called(self, name: str) -> bool:
-        """Return whether the user meant this point by `name`: the point's own name, or a line such as `job.py:16`."""
+        """Return whether `name` means this point: it is the point's own name, or a line such as `job.py:16`."""
         return name == self.name or (
             self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
         )
@@ -143,12 +140,11 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return up to five positions at which the test cuts a write, as a dict from the position's name to a byte count.
+    """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
 
-    The count says how many bytes reach the file. Three positions are borders between memory pages, where Linux may end
-    the write of a killed process. Two are for text with a row per line: at the end of a row, and within the last row.
-    Linux could end a write at these two positions as well: if the write began elsewhere in the file, a border between
-    pages could lie there.
+    Three positions are borders between memory pages, where Linux may end the write of a killed process. Two are for
+    text with a row per line: at the end of a row, and within the last row. If the write began elsewhere in the file, a
+    border between pages could lie there.
     """
     pages = borders(call)
     places = {}
@@ -173,7 +169,7 @@ def _row_ends(content: bytes | None) -> list[int]:
 
 
 def effect_of(name: str) -> str:
-    """Return the name of the system call that a crash at the point called `name` prevents or cuts short."""
+    """Return the name of the system call that a crash at the point `name` prevents or cuts short."""
     if not name.startswith(WITHIN):
         return name
     name = name.removeprefix(WITHIN)
@@ -181,10 +177,10 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run in order, given the run's system calls; the last is the command's end.
+    """Return every crash point of a run in order; the last is the command's end.
 
-    With `syncs`, there is also a point before each sync, for tests of power cuts. With `within`, there are also points
-    within each write that SIGKILL may cut short.
+    With `syncs` there is also a point before each sync, and with `within` there are points within each write that
+    SIGKILL may cut short.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -200,10 +196,9 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point to use instead of the point before the sync called `name`.
+    """Return the name of the next point that is not before a sync, for the sync called `name`; empty if there is none.
 
-    The result is the next point that is not before a sync, because a kill before a sync loses nothing. It is empty if
-    there is no sync of that name.
+    A kill before a sync loses nothing, so the state there is that of the next point.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -215,10 +210,10 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> list[Point]:
-    """Return at most `most` crash points, the most important ones of a run, in order.
+    """Return the `most` most important crash points of a run with these `effects`, in order.
 
-    `effects` are the run's system calls with durable effects, and `shown` are the names of the calls that changed the
-    reader's rows. Calls whose names differ only in numbers form a family. A point has one of four kinds:
+    `shown` are the names of the calls that changed the reader's rows. Calls whose names differ only in numbers form a
+    family. A point has one of four kinds:
 
     0. just after a call in `shown`, or after another call of the same family; also at the command's end;
     1. before a call that can make rows visible at once, such as a rename, and just after a call that emptied a file;
@@ -235,10 +230,7 @@ def choose(
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of those `effects` whose names are in `shown`.
-
-    A family is a name without numbers: `rename offsets/7` is in the family `rename offsets/<n>`.
-    """
+    """Return the families of those `effects` whose names are in `shown`, such as `rename offsets/<n>`."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
@@ -314,12 +306,12 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The id of the run with the two crashes: the names of the two crash points, with `then` between them."""
+        """The id of the run with the two crashes, such as `write a #1 then rename b #1`."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 class Pairs(NamedTuple):
-    """Pairs of a first crash and a second crash during the recovery: those that a test tries, and all possible ones."""
+    """The pairs of crashes that a test tries, and all possible ones."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -340,7 +332,7 @@ class States(NamedTuple):
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
     def after(self, pair: Pair) -> Hashable | None:
-        """Return the state in which the files are after both crashes of a pair; None if the state is not known."""
+        """Return the state of the files after both crashes of a pair; None if it is not known."""
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
@@ -349,11 +341,10 @@ NO_STATES = States({}, frozenset(), is_whole=False)
 
 
 class Recoveries:
-    """The restarts after crashes that a test has seen: for each crash point, the system calls of the restart.
+    """Decides by the restarts that a test has seen where a second crash is worthwhile.
 
-    The test uses the restarts to decide where a second crash is worthwhile. A pair of crash points is *directed* if
-    something that the restart did is the reason for the second point, for example a call that only restarts make. All
-    other pairs are sampled at random.
+    A pair of crash points is *directed* if something that the restart did is the reason for the second point, for
+    example a call that only restarts make. All other pairs are sampled at random.
     """
 
     def __init__(
@@ -363,10 +354,10 @@ class Recoveries:
         showing: Container[str] = (),
         states: States = NO_STATES,
     ) -> None:
-        """Store the restarts: `recoveries` maps each crash point to the restart's system calls with durable effects.
+        """Store the restarts: `recoveries` maps each crash point to the effects of the restart after it.
 
-        `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
-        calls that change the reader's rows. `states` are the states of the pipeline's files before each call.
+        `healthy` are the effects of the run without a crash, and `showing` the families of those that change the
+        reader's rows.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
@@ -374,11 +365,7 @@ class Recoveries:
         self._states = states
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return pairs of crashes to try: first directed pairs, and then up to `most` random pairs.
-
-        In a directed pair, something that the restart did is the reason for the second crash. `most_directed` limits
-        the number of directed pairs.
-        """
+        """Return the pairs of crashes to try: up to `most_directed` directed pairs (all if None), and `most` others."""
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -391,8 +378,6 @@ class Recoveries:
 
     def directed(self) -> list[Pair]:
         """Return the directed pairs, in the order in which a test tries them.
-
-        In a directed pair, something that the restart did is the reason for the second crash. The order is:
 
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with crashes in two batches, and pairs that crash twice at the same point.
@@ -417,10 +402,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs after which the state of the files is known, the most important pairs first.
 
-        The restarts after different first crashes may make the same calls, although the crashes left different files
-        (for example a temporary file). Then the difference had no influence, so only the last of these first crashes is
-        used. The comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same
-        call.
+        Restarts may make the same calls although the crashes left different files, such as a temporary file. Then the
+        difference had no influence, so only the last of these first crashes is used. The comparison of calls ignores
+        syncs, and treats the creation and the emptying of a file as the same call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -439,9 +423,8 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at a system call that only restarts make.
 
-        If the restarts after different first crashes make the same calls, only the last of these first crashes is used.
-        First comes one pair for each family (calls whose names differ only in numbers), beginning with the rarest
-        family.
+        Of first crashes whose restarts make the same calls, only the last is used. One pair for each family comes
+        first, beginning with the rarest family.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}
@@ -462,10 +445,9 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def twice(self) -> list[Pair]:
-        """Return the pairs that crash twice at the same point: in the first start, and again in the restart.
+        """Return the pairs that crash at the same important point in the first start and again in the restart.
 
-        There are such pairs only for the most important points: just after rows changed, before a call that can make
-        rows visible, and, as the last pair, at the command's end.
+        The pair at the command's end comes last.
         """
         passed = {}
         for first, effects in self._recoveries.items():
@@ -476,10 +458,10 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` crash points for crash loops; after a crash there, the restart reaches the point again.
+        """Return up to `most` points for crash loops: points that the restart after a crash there reaches again.
 
-        Points before calls that change rows come first. Crashes there may reveal a program that counts an attempt
-        before it writes the rows of a batch, and skips the batch after several attempts.
+        Points before calls that change rows come first, because a program may count its attempts at a batch before it
+        writes the batch's rows, and skip the batch after several attempts.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
@@ -488,9 +470,8 @@ class Recoveries:
     def two_batches(self) -> list[Pair]:
         """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
 
-        Calls whose names differ only in numbers count as the same call in different batches. The first crash is at the
-        first of these calls that is an important crash point. The second crash is at the last of these calls in the
-        restart. Calls that change rows are preferred.
+        Calls of one family count as the same call in different batches. The crashes are at the first important call of
+        a family and, in the restart, at its last one. Families that change rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -514,8 +495,8 @@ def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list
     """Return a random sample, drawn with a fixed seed, of at most `most` pairs that are not in `done`.
 
     `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample have the first
-    crash at the end of the command, and the second crash in the restart, just after a call that changes rows or before
-    a call that can make rows visible. The rest of the sample is spread evenly over the first crashes.
+    crash at the end of the command, and the second crash at an important point. The rest is spread evenly over the
+    first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

@@ -36,13 +36,10 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """The recorded system calls of one run, from which labkit computes what a power cut may leave.
-
-    The function `recording` creates a journal.
-    """
+    """The recorded system calls of one run, from which labkit computes what a power cut may leave."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record calls; `copies` maps each observed folder to a copy that was made before the run."""
+        """`copies` maps each observed folder to a copy that was made before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -62,9 +59,8 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record the system calls by which it changes the folders.
 
-        `decide` is called before each system call of one of the `kinds`, and says whether the call may happen. Calls of
-        other kinds always happen. The record contains all calls that happen, with the bytes of writes, so `contents` is
-        ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
+        `decide` decides about calls of the given `kinds`; others always happen. The record has the bytes of writes, so
+        `contents` is ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:
@@ -85,10 +81,7 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the recorded calls whose effect on the disk is unknown; {} if all effects are known.
-
-        The dict maps the description of a call to the files that such calls concern.
-        """
+        """Return the recorded calls whose effect on the disk is unknown, each with the files that it concerns."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -134,7 +127,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal in a `with` block; its method `watch` runs a command and records the changes of the folders."""
+    """Provide, in a `with` block, a journal that records how a command changes the folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):
@@ -156,7 +149,6 @@ class State:
     """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make the contents of the real folders equal to this state; files that are equal already stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
@@ -164,8 +156,7 @@ class State:
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     """Return the different states that a power cut may leave just before call number `point` of a recorded run.
 
-    The list is empty if everything had reached the disk, because then a power cut leaves the same files as SIGKILL. The
-    shared-memory files of databases are left out, because the first process that opens a database makes its file anew.
+    The list is empty if everything had reached the disk, because then a power cut leaves the same files as SIGKILL.
     """
     disk = journal.disk(point)
     current = disk.trees()

@@ -32,7 +32,7 @@ LAST_WORDS = 200
 def last_words(log: Path) -> str:
     """Return a clause for an error message: the first error in a log, or, if it has none, the log's last line.
 
-    The message quotes the log because the folder with the log may be removed before anybody reads it.
+    The folder with the log may be removed before anybody reads it.
     """
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):
@@ -47,19 +47,16 @@ class HelperCommand:
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Prepare the command that the user gave as `option`; the command's log goes to the folder `scratch`.
+        """Prepare the command; its log goes to the folder `scratch`.
 
-        `mark` is added to the command's environment, so that the test recognises processes that outlive the command.
+        `mark` is added to its environment, so that the test recognises processes that outlive the command.
         """
         self.option, self.command = option, command
         self._settings, self._mark = settings, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command and return its output.
-
-        Raises `ReaderFailed` if the command fails or takes more than `seconds`.
-        """
+        """Return the command's output. Raises `ReaderFailed` if it fails or takes more than `seconds`."""
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False
@@ -90,20 +87,15 @@ class HelperCommand:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that the command prints as JSON Lines.
+        """Return the rows that the command prints as JSON Lines; `asleep` is ignored, as only `Reader.values` needs it.
 
-        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if the output has
-        another form. `asleep` is ignored; it is there because `Reader.values` has the same argument.
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` for another output.
         """
         return lines(self.run(seconds), self.option)
 
 
 def ending(status: int | None) -> str:
-    """Return a clause on how a command ended, such as "it ended with exit code 1".
-
-    `status` is the command's exit code, or the negative number of the signal that killed it, or None if the test killed
-    the command.
-    """
+    """Return a clause on how a command ended, by its exit code or negative signal; None if the test killed it."""
     if status is None:
         return "it was killed"
     if status < 0:
@@ -149,10 +141,7 @@ class HelperCommands:
         return HelperCommand(option, command, self._settings, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empty the store, the checkpoint and the input, then run the user's `--feed`, which writes the input.
-
-        Raises `InvalidInput` if a command fails.
-        """
+        """Empty store, checkpoint and input, then run `--feed`. Raises `InvalidInput` if a command fails."""
         try:
             self.reset()
             if self._settings.feed:
@@ -161,20 +150,17 @@ class HelperCommands:
             raise InvalidInput(str(error)) from None
 
     def add_input(self) -> None:
-        """Run the user's command `--more`, which adds new input. Raises `ReaderFailed` if the command fails."""
+        """Run the user's command `--more`, which adds new input. Raises `ReaderFailed` if it fails."""
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
-        """Run the user's reset, which empties store, checkpoint and input. Raises `ReaderFailed` if the reset fails."""
+        """Empty store, checkpoint and input by the user's reset. Raises `ReaderFailed` if it fails."""
         assert self._reset is not None
         self._reset()
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows that are in the store now.
-
-        Raises `ReaderFailed` if the reader fails, and `InvalidInput` if the reader returns something other than rows.
-        """
+        """Return the rows that are in the store now. Raises `ReaderFailed`, or `InvalidInput` for other values."""
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def expected(self) -> list[Any] | None:

@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run of a crash test: the starts of the pipeline's command, the crashes, and the readings."""
+    """The record of one run of a crash test."""
 
     id: str
     title: str
@@ -113,21 +113,20 @@ class PipelineRun:
 
     @property
     def last(self) -> Start:
-        """The latest start of the pipeline's command in this run."""
+        """The latest start of the command."""
         return self.starts[-1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The rows that the latest call of the reader in this run returned."""
+        """The rows of the latest reading."""
         return self.readings[-1].values
 
 
 @dataclass
 class Patience:
-    """Says whether the test still repeats a start that did nothing although work is left.
+    """Says whether the test still repeats a start that did nothing although work is left, perhaps because of a lease.
 
-    Such a start may wait for a lease of the killed instance to expire, so the test repeats the start for a while. All
-    harnesses share this object: after one run in which the repetition was in vain, no run repeats such a start.
+    All harnesses share this object: after one run in which the repetition was in vain, no run repeats such a start.
     """
 
     is_worth: bool = True
@@ -184,8 +183,7 @@ class Harness:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
         The run's result is unknown if the command or the reader fails in the block, or if the store could not be
-        emptied. As long as the expected rows are not known (in the first run, for example), a store that cannot be
-        emptied raises an error instead.
+        emptied. As long as the expected rows are not known, a store that cannot be emptied raises an error instead.
         """
         self._count += 1
         begun = time.monotonic()
@@ -228,11 +226,11 @@ class Harness:
         watch: Watcher | None = None,
         fault: Fault | None = None,
     ) -> Start:
-        """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
+        """Run the pipeline's command until it ends, or kill it at the point `at`, and return the record of the start.
 
-        If a `fault` is given, the call suffers this fault and there is no kill. `ask` is called before each system call
-        with a durable effect, while the pipeline is stopped. `watch` replaces the usual function that starts and
-        watches the process. Returns the record of the start, with the system calls and how the command ended.
+        If a `fault` is given, the call at this point suffers it and there is no kill. `ask` is called before each
+        system call with a durable effect, while the pipeline is stopped. `watch` replaces the usual function that
+        starts and watches.
         """
         if run.unknown:
             raise JobFailed(run.unknown)
@@ -257,10 +255,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash at a point, and provide the recorded system calls (a journal) in a `with` block.
+        """Crash at a point, and provide the recorded calls in a `with` block, to compute what a power cut leaves.
 
-        The journal shows what a power cut leaves. Raises `JobFailed` if there is no proof of the crash, or if the
-        recorded calls do not explain the files that the run left.
+        Raises `JobFailed` without a proof of the crash, or if the recorded calls do not explain the files that the run
+        left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -274,10 +272,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start.
-
-        The object must get the calls in order.
-        """
+        """Return an object that names the system calls of the run's next start, and must get them in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -285,8 +280,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        If the reader returns something that can never be rows, the run without a crash raises `InvalidInput`. Later
-        runs raise `ReaderFailed` instead, because a crash may be the cause.
+        If it returns something other than rows, the run without a crash raises `InvalidInput`. Later runs raise
+        `ReaderFailed` instead, because a crash may be the cause.
         """
         try:
             return self.helpers.read()
@@ -296,7 +291,7 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every expected row can be read now; the reader may return other rows as well."""
+        """Return whether every expected row can be read now, perhaps among others."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
@@ -306,10 +301,7 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a crash point, and read the rows.
-
-        Raises `JobFailed` if there is no proof of the kill.
-        """
+        """Kill the pipeline at a crash point, and read the rows. Raises `JobFailed` without a proof of the kill."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -317,7 +309,7 @@ class Harness:
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
-        """Crash at the same point up to `times` times, or until a start does not reach the point any more."""
+        """Crash at the same point up to `times` times, or until a start does not reach it any more."""
         while len(run.crashes) < times:
             start = self.start(run, at)
             if run.crashes and not reached(start, at):
@@ -339,9 +331,8 @@ class Harness:
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        If the command failed, or if SIGTERM stopped it, it is started again. If it reported success, it is not started
-        again even if rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the
-        fault.
+        If the command failed, or if SIGTERM stopped it, it is started again. If it reported success, it is not, even if
+        rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
@@ -359,7 +350,7 @@ class Harness:
         self._look_finally(run)
 
     def ending_of(self, start: Start) -> str:
-        """Return a clause on how a start of the pipeline ended, with a quotation from the start's log."""
+        """Return a clause on how a start of the pipeline ended, with a quotation from its log."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -367,10 +358,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash, and read the rows.
-
-        If the start fails or rows are missing, start the command again.
-        """
+        """Start the command after a crash, once more if that fails or rows are missing, and read the rows."""
         start = self.start(run)
         if self.failed(start):
             what = "fault" if any("fault" in each for each in run.crashes) else "crash"
@@ -396,10 +384,9 @@ class Harness:
     def add_input_without_crash(self) -> list[str]:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected rows.
 
-        As a check, another run gets the old and the new input at once. If that run leaves other rows, or if rows of
-        `--expected` are missing, nobody knows which rows are right. Then nothing is stored, and the result is the
-        reason, in a list; otherwise the result is []. Raises `InvalidInput` if a run fails or the new input gives no
-        new row.
+        As a check, another run gets all input at once. If that run leaves other rows, or if rows of `--expected` are
+        missing, nobody knows which rows are right. Then nothing is stored, and the result is the reason, in a list;
+        otherwise it is []. Raises `InvalidInput` if a run fails or the new input gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -444,10 +431,7 @@ class Harness:
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input after a crash or recovery, and start the command.
-
-        In the rest of the run, the rows for the new input are due as well.
-        """
+        """Add new input and start the command; from now on the rows for the new input are due as well."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -460,8 +444,7 @@ class Harness:
         """Stop the command before the system call `held`, run a second instance, and let the first instance go on.
 
         Then start the command once more, as a scheduler would do. The second instance is killed if it waits for the
-        first one, because the first one is stopped and so the wait would never end. Raises `JobFailed` if the first
-        instance never made the call.
+        first one, because that wait would never end. Raises `JobFailed` if the first instance never made the call.
         """
         others: list[Start] = []
 
@@ -496,9 +479,8 @@ class Harness:
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
         """Repeat a start that ended at once without doing anything, and return the last start.
 
-        Perhaps the start did nothing because the killed instance holds a lease. So the start is repeated until it
-        succeeds, or, if `at` is given, until it reaches this crash point. The method gives up after `--limit` seconds,
-        and later runs of the test then do not wait at all.
+        Perhaps the killed instance holds a lease. So the start is repeated until it succeeds or reaches the crash point
+        `at`, at most for `--limit` seconds; later runs of the test then do not wait at all.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -526,9 +508,8 @@ class Harness:
     def _once_more(self, run: PipelineRun) -> None:
         """Start the command again, because rows are missing after a start that ended well.
 
-        Some jobs need several starts. If a start does nothing, a lease may block it until the lease expires. The first
-        run with such a start repeats the start for as long as the settings allow. If that is in vain, later runs do not
-        repeat such a start.
+        Some jobs need several starts. If a start does nothing, a lease may block it until it expires, so it is repeated
+        for as long as the settings allow. If that is in vain, later runs do not repeat such a start.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -546,10 +527,7 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung.
-
-        A start that is silent for too long hangs, except if the command never ends by itself.
-        """
+        """Return whether a start failed or hung: a silent start hangs, except if the command never ends by itself."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
@@ -557,7 +535,7 @@ class Harness:
     def settle(self, again: float = READ_AGAIN) -> int:
         """Wait some seconds for missing rows to arrive, and return how many rows are still missing.
 
-        If the reader fails, it is called again for up to `again` seconds.
+        A reader that fails is called again for up to `again` seconds.
         """
         finish = time.monotonic() + SETTLED
         while True:
@@ -576,23 +554,20 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows between a crash and the end of the recovery, and store them; `moment` names this reading.
-
-        If the reader fails, add a note to the run instead.
-        """
+        """Read the rows between a crash and the end of the recovery; if the reader fails, add a note instead."""
         try:
             self.look(run, moment, OUTAGE_AGAIN)
         except ReaderFailed as error:
             run.notes.append(f"{OUTAGE} after {moment}: {error}")
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the start that recovered from the first crash of a run; None if no start followed the crash."""
+        """Return the start that recovered from the first crash of a run; None if there was none."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return next(iter(later), None)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Call the reader and return its rows; if the reader fails, call it again for up to `seconds`.
+    """Return the reader's rows; if the reader fails, call it again for up to `seconds`.
 
     The reader may fail because a dying process still holds a lock.
     """
@@ -624,16 +599,12 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return a Counter of the rows: a dict from a row's JSON text to how often the row occurs."""
+    """Return a dict from each row's JSON text to how often the row occurs."""
     return Counter(map(text, values))
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes for the report on runs in which rows were missing after the restart.
-
-    In some of these runs, one more start produced the missing rows. In others, every further start did nothing, for
-    example because of a lease of the killed process.
-    """
+    """Return notes on runs in which rows were missing after the restart, or further starts did nothing."""
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]
     notes = [

@@ -72,8 +72,7 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
     """Return the names of the system calls that changed the rows which the reader returns.
 
-    The result is empty if rows were read only at the beginning and at the end, because two readings do not show which
-    call changed the rows.
+    The result is empty if rows were read only at the beginning and at the end, which does not show the call.
     """
     if len(glances) <= 2:
         return set()
@@ -100,9 +99,8 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `glances` has the rows that were read before each system call in `effects`. `unseen` maps the names of calls that
-    the test could not follow to the calls' files. `folders` are the watched folders. `logs` are the paths of files that
-    nobody reads. With `by_lines`, the test watched lines of Python instead of system calls.
+    `unseen` maps the names of calls that the test could not follow to the calls' files. `logs` are the paths of files
+    that nobody reads. With `by_lines`, the test watched lines of Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -130,10 +128,10 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
-    """Return the system calls that the test could not follow, as a dict from the call's name to the pipeline's files.
+    """Return the system calls that the test could not follow, each with the pipeline's files that it concerns.
 
-    `unseen` are the names of all such calls, and `paths` maps each name to the files of the call. A call that concerns
-    only other programs' files is left out; a call whose files are unknown is included, with an empty list.
+    `unseen` are the names of all such calls, and `paths` has their files. A call that concerns only other programs'
+    files is left out; a call whose files are unknown is included, with an empty list.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -147,8 +145,8 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
     """Return whether a system call that the test observed can be the reason why two readings differ.
 
-    The call may lie between the two readings, or before them, if the call was perhaps still under way. A write to a log
-    is no reason, because the reader does not read logs.
+    The call may lie between the two readings, or before them, if it was perhaps still under way. A write to a log is no
+    reason, because the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -166,8 +164,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 def _shows(effect: Effect) -> bool:
     """Return whether this system call, or line of Python, can change the rows that a reader gets.
 
-    A test that watches lines also observes returns from functions. A return cannot change rows: if rows appear after
-    it, another thread, another process or the JVM wrote them.
+    A return from a function cannot: if rows appear after it, another thread, another process or the JVM wrote them.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN
@@ -200,10 +197,7 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the paths of files that look like logs, because the pipeline only appends to them and nobody reads them.
-
-    The paths have placeholders for ids and numbers (`log/<n>.txt`).
-    """
+    """Return the masked paths of files that look like logs: the pipeline only appends to them and nobody reads them."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # An effect is named by its new name, so a file that got another name shows only here.
@@ -222,7 +216,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence for the report on each file that looks like a log; `taken` is the result of `logs`."""
+    """Return a sentence for the report on each file in `taken`, the result of `logs`."""
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

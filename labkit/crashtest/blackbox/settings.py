@@ -153,10 +153,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def watch(self) -> "Watcher":
-        """The function that runs a command and watches its system calls.
-
-        If system calls cannot be watched, the function watches the program's lines of Python instead.
-        """
+        """The function that runs a command and watches its system calls, or else its lines of Python."""
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch
 
@@ -164,28 +161,21 @@ class PipelineSettings(SharedOptions):
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The folder that the test watches if the user gives no `--watch`: the folder in which the pipeline runs."""
+        """The folders that the test watches if the user gives no `--watch`."""
         return (self.folder,)
 
     @property
     def patience(self) -> float:
-        """The seconds for which to repeat a start that did nothing although rows are missing.
-
-        Perhaps the start did nothing because of a lease.
-        """
+        """The seconds for which to repeat a start that did nothing although rows are missing, as with a lease."""
         return self.limit
 
     @property
     def read_option(self) -> str:
-        """The option by which the user chose how to read rows; messages about the reader begin with its name."""
+        """The option by which the user chose how to read rows; messages begin with it."""
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove the files that the test itself made for the last run; called after the user's reset.
-
-        The test of a pipeline makes no such files, so this method does nothing. The test of a Spark sink removes its
-        checkpoint.
-        """
+        """Remove the files that the test itself made for the last run: none for a pipeline. Called after the reset."""
 
     def untested(self, results: "Sequence[Result]") -> str:
         """Return the report's sentence on faults that were not tried."""
@@ -204,11 +194,7 @@ class PipelineSettings(SharedOptions):
         )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the names of the properties that the test cannot judge.
-
-        For a pipeline these are the properties of batches, because labkit does not know which row belongs to which
-        batch.
-        """
+        """Return the properties that the test cannot judge: those of batches, as labkit does not know the batches."""
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
@@ -216,20 +202,17 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the paths of unimportant files, such as an engine's own files; the test crashes there last.
-
-        The paths have placeholders for ids and numbers (`offsets/<n>`).
-        """
+        """Return the masked paths of unimportant files, such as an engine's own; the test crashes there last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce, if they are known without `--expected`; otherwise None."""
+        """Return the rows that should come out, if they are known without `--expected`; otherwise None."""
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
         """Return the rows that the pipeline should produce, and the form in which the reader returns them.
 
-        `values` are the expected rows, and `read` are the rows that the reader returned after a run without a crash.
+        `values` are the expected rows, and `read` those that the reader returned after a run without a crash.
         """
         return expect(values, read)
 
@@ -269,9 +252,9 @@ class PipelineSettings(SharedOptions):
 
 
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
-    """Return the settings for the crash test of a pipeline.
+    """Return the settings for the crash test of the pipeline that a shell command starts.
 
-    `command` is the shell command that starts the pipeline. `words` are further options, by keyword. Raises
-    `InvalidInput` for a bad value, or for options that exclude each other.
+    `words` are further options, by keyword. Raises `InvalidInput` for a bad value, or for options that exclude each
+    other.
     """
     return PipelineSettings.plan({"command": command, **words})

@@ -102,11 +102,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the designs to print.
-
-        A design whose restart reads the newest state is left out if the same design with an older state has the same
-        guarantee.
-        """
+        """Yield the designs to print: without those that read the newest state if that changes no guarantee."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -142,7 +138,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the system calls in the record that `labkit effects` wrote to `path`, a file or folder.
+    """Return the names of the system calls in the record at `path`, a file or the folder that `labkit effects` wrote.
 
     Raises `InvalidInput` if there is no such record.
     """
@@ -164,10 +160,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it makes.
-
-    Raises `InvalidInput` for any other form.
-    """
+    """Parse a value of `--write`, such as `write store/all.txt=visible`. Raises `InvalidInput` for any other form."""
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(
@@ -178,11 +171,10 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline, given its recorded system calls, and the designs that it may have.
+    """Return the order of writes of a pipeline, given the names of its calls, and the designs that it may have.
 
-    `names` are the names of the calls. `own` has the user's rows (`--write`), which say what kind of write a call
-    makes. These rows take precedence over the rows that labkit has for known engines. `ends` is a pattern of the call
-    that ends a step, such as a batch.
+    The user's rows `own` (`--write`) say what kind of write a call makes, and take precedence over the rows that labkit
+    has for known engines. `ends` is a pattern of the call that ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -203,7 +195,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
     """Yield the designs in the table of `labkit orders` that make their writes in this order, with their guarantees.
 
-    If designs differ only in writes that their recovery does not read, only the first of them is yielded.
+    Of designs that differ only in writes that their recovery does not read, only the first is yielded.
     """
     met: set[Design] = set()
     for output in Output:

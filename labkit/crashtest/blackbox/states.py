@@ -60,21 +60,14 @@ class RunFiles:
     """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Prepare to follow the files of a run.
-
-        Before a comparison, the paths of `folders` are removed from the contents of files, because these paths differ
-        between the copies of the user's folder.
-        """
+        """Paths of `folders` differ between copies of the folder, so they do not count in the contents of files."""
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state of the files just before a system call; `namer` gives the files their names.
-
-        Later states also include the files that this call changes.
-        """
+        """Return the state of the files just before a system call; later states include the files that it changes."""
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -135,10 +128,7 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states of a pipeline's files, except contents that differ by chance, such as a time.
-
-    The method `learn` finds such contents: they differ between starts that made the same system calls.
-    """
+    """Compares states of a pipeline's files, except contents that differ by chance, such as a time."""
 
     def __init__(self) -> None:
         self._levels: Counter[str] = Counter()
@@ -147,8 +137,8 @@ class Comparison:
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
         """Compare a file less strictly from now on if it differs between starts that had made the same calls.
 
-        Each item of `starts` belongs to one start, and maps the name of each system call to the state of the files
-        before this call. Returns all states of the longest start.
+        Each start maps the names of its system calls to the states before them. Returns all states of the longest
+        start.
         """
         longest = max(starts, key=len)
         for start in starts:
@@ -161,10 +151,7 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states of the files.
-
-        Files at the paths in `left_out` do not count.
-        """
+        """Return a value that is equal for equal states of the files, apart from those in `left_out`."""
         return frozenset(
             (path, part)
             for path in state

@@ -109,7 +109,7 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def text(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Return a timeline as lines of text. Each line begins with the seconds since the first event."""
+    """Return a timeline as lines of text, each with the seconds since the first event."""
     begun = lines[0].at if lines else 0.0
     return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.text}" for line in lines)
 
@@ -155,10 +155,7 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation of a run with the user's rows in place of the ids that the test uses for them.
-
-    `values` maps the ids to the rows.
-    """
+    """Return the explanation of a run with the user's rows (`values`) in place of the ids that the test uses."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

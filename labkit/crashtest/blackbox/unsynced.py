@@ -29,8 +29,7 @@ class Unsynced:
     """Tracks how many bytes of each file one start has synced, and removes bytes whose sync failed.
 
     Only the sizes of files are tracked. So two kinds of change cannot be undone after a failed sync: bytes that were
-    overwritten in place, and names that changed in a folder. The attribute `unmodelled` then says which of the two
-    remained.
+    overwritten in place, and names that changed in a folder. `unmodelled` then says which of the two remained.
     """
 
     def __init__(self) -> None:
@@ -89,7 +88,7 @@ class Unsynced:
             self._lost = None
 
     def fail(self, call: Call, fault: Fault) -> None:
-        """Record that a system call fails. If the call is a sync, the bytes that it should have saved count as lost."""
+        """Record that a system call fails. If it is a sync, the bytes that it should have saved count as lost."""
         if call.kind is not CallKind.SYNC or fault not in _LOSING:
             return
         size = _size(call.path)

@@ -60,8 +60,8 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
     `writes` names these kinds, for example `visible+marker`. Parentheses, as in `(visible)`, mean that the write takes
     effect only when its transaction commits. The word `commits` means that the call commits a transaction, and
-    `nothing` that it makes no write. Several words may be combined, as in `staged (visible)`. Raises `InvalidInput` for
-    an unknown word.
+    `nothing` that it makes no write. Words may be combined, as in `staged (visible)`. Raises `InvalidInput` for an
+    unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -83,15 +83,12 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Convert a table `{pattern: kinds of writes}` to rows in the same order.
-
-    For a system call, the first row whose pattern matches counts.
-    """
+    """Convert a table `{pattern: kinds of writes}` to rows; for a system call, the first matching row counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The table of `writes.toml` for one engine or format. It says what kind of write each system call makes."""
+    """The table of `writes.toml` for one engine or format."""
 
     name: str
     sign: str
@@ -101,7 +98,7 @@ class Engine(NamedTuple):
 
 
 def engines() -> dict[str, Engine]:
-    """Return all tables of `writes.toml`, as a dict from the engine's name to the engine, in the order of the file."""
+    """Return all tables of `writes.toml` by the engine's name, in the order of the file."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     tables: dict[str, dict[str, str]] = tomllib.loads(text)
     return {name: _engine(name, dict(table)) for name, table in tables.items()}
@@ -114,10 +111,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the table rows of the engines in `names`, or of all engines if `names` is empty.
-
-    Raises `InvalidInput` for an unknown engine.
-    """
+    """Return the rows of these engines, by default of all. Raises `InvalidInput` for an unknown engine."""
     every = engines()
     for name in names:
         if name not in every:
@@ -126,19 +120,15 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that wrote in a run, given the names of the run's system calls.
-
-    An engine is recognised if the name of a call matches the pattern `sign` of the engine's table in `writes.toml`.
-    """
+    """Return the engines and formats that wrote in a run, by the names of the run's calls and each table's `sign`."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
     """Return table rows by which a change of mode, owner or time of an engine's own file counts as no write.
 
-    Engines set these attributes but never read them. So there is one row, with the meaning `nothing`, for each file
-    that the run's engines write. Other files get no row, because a pipeline may use their attributes as its record of
-    finished work. `names` are the names of a run's system calls, and `table` has the rows of the run's engines.
+    Engines set these attributes but never read them. So each file that a row of `table` describes gets such a row.
+    Other files get none, because a pipeline may use their attributes as its record of finished work.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -164,7 +154,7 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order. Writes whose kinds are in one set take effect together."""
+    """Return the kinds of writes of a step in order; those in one set take effect together."""
     return tuple(each.writes for each in step)
 
 
@@ -182,12 +172,10 @@ class Orders(NamedTuple):
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return where the system call `name` is: the number of its step (from 1), and how many writes are done before.
+        """Return the number of the step of the call `name` (from 1), and how many of the step's writes come before it.
 
-        The second value is the number of the step's writes that come before the call's write. Writes that take effect
-        together count as one. If a write takes several calls, a kill at a later one of them leaves the write
-        incomplete, so the write does not count either. For `exit`, the command's end, all writes of the last step are
-        done. Returns None if no call of this name makes a write.
+        Writes that take effect together count as one. A write of several calls counts only when all are done. For
+        `exit`, all writes of the last step are done. Returns None if no call of this name makes a write.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -201,10 +189,10 @@ def orders(
 ) -> Orders:
     """Return the steps (such as batches) of a run, from the names of its system calls in their order.
 
-    `table` says what kind of write each call makes. A step ends after each call that matches the pattern `ends`.
-    Without `ends`, a new step begins as soon as a kind of write is repeated. Steps without output are left out. `idle`
-    are kinds of writes that an engine makes even without output, such as checkpoints at intervals. If several such
-    writes come before a step's visible output, only the last one belongs to the step.
+    A step ends after each call that matches the pattern `ends`; without it, a new step begins as soon as a kind of
+    write is repeated. Steps without output are left out. `idle` are kinds of writes that an engine makes even without
+    output, such as checkpoints at intervals: if several come before a step's visible output, only the last belongs to
+    the step.
 
     Raises `InvalidInput` for a call that no row matches, for a step whose writes are interleaved, and for steps that
     differ.
@@ -227,7 +215,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names of the system calls that no row of the table matches, each without the number at its end."""
+    """Return the names, without numbers, of the system calls that no row of the table matches."""
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 
@@ -241,10 +229,9 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that makes writes, with the kinds of these writes; `names` are the names of all calls.
+    """Yield each system call that makes writes; those of a transaction belong to the call that commits it.
 
-    The writes of a transaction belong to the call that commits it. Raises `InvalidInput` for a call that no row of
-    `table` matches.
+    Raises `InvalidInput` for a call that no row of `table` matches.
     """
     waiting: set[Write] = set()
     for name in names:

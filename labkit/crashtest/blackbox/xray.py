@@ -167,17 +167,14 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """Return a system call's description `said` with `[synced]` or `[not synced]` after it.
-
-    If `synced` is None, return `said` unchanged.
-    """
+    """Return a system call's description with `[synced]` or `[not synced]` after it, unless `synced` is None."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """Return a system call as a step of a space-time diagram: a diamond if the call was not synced, otherwise a dot."""
+    """Return a system call as a step of a space-time diagram."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
@@ -235,16 +232,16 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Return GO_ON to wait further, or KILL if the command has made no system call for `limit` seconds."""
+        """Return KILL if the command has made no system call for `limit` seconds, otherwise GO_ON."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
 
 def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, limit: float = LIMIT_SECONDS) -> XRay:
-    """Run a shell command once in the current folder, and return the record of its durable effects.
+    """Run a shell command once in the current folder, and return the record of its effects on `folders`.
 
-    labkit watches `folders`. The command's output goes to the file `output`. `lanes` finds the purpose (lane) of each
-    call. The command is killed if it makes no system call for `limit` seconds. Raises the errors of `watch`.
+    The command's output goes to the file `output`. The command is killed if it makes no system call for `limit`
+    seconds. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = watch(
