@@ -3,7 +3,9 @@
 Each harmful crash lies between two effects; if these two were atomic, the crash would do no harm.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
 from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.effects import without_number
@@ -14,112 +16,33 @@ from labkit.crashtest.verdict import Group, Result, Summary, weakness
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-MARKER = Recipe(
-    "progress in the same step",
-    "Make the rows and the record of them (an offset, a batch number) durable in one step: one transaction, or one "
-    "rename of a folder that holds both.",
-    "notebooks/06_sinks.ipynb",
-)
-OVERWRITE = Recipe(
-    "overwrite by name",
-    "Write each part of the input to a place named after it, which a second run overwrites, and make it readable by "
-    "one rename.",
-    "notebooks/06_sinks.ipynb",
-)
-AFTER = Recipe(
-    "progress after the rows",
-    "Record how far the input was read only when its rows are durable, and let a second run recognise these rows.",
-    "notebooks/01_guarantees.ipynb",
-)
-FORGIVE = Recipe(
-    "expect the crash",
-    "Let the next start expect whatever the last one left: skip it, overwrite it or remove it, but never fail at it.",
-    "notebooks/01_guarantees.ipynb",
-)
-PLAIN = Recipe(
-    "right without a crash first",
-    "Let one plain run write each row once: look for rows that are chosen or written twice, for writes that overtake "
-    "each other, and for an input that is computed anew for each output.",
-    "notebooks/01_guarantees.ipynb",
-)
+_TEXTS = tomllib.loads(resources.files("labkit.crashtest.blackbox").joinpath("repairs.toml").read_text("utf-8"))
 
 
-FINISH = Recipe(
-    "stop between two steps",
-    "Let the handler of SIGTERM only set a flag; finish the current step, and check the flag before the next one.",
-    "notebooks/04b_stops.ipynb",
-)
-SYNC = Recipe(
-    "sync before you tell",
-    "Sync the file, rename it and sync its folder; only then record that it is there, and sync that record as well.",
-    "notebooks/06_sinks.ipynb",
-)
+def _recipe(key: str) -> Recipe:
+    return Recipe(**_TEXTS[key])
 
 
-FLUSH = Recipe(
-    "flush before you return",
-    "Before the sink returns, flush, wait for every acknowledgement and raise every error: afterwards the engine "
-    "counts the batch as done and never repeats it.",
-    "notebooks/09_kafka.ipynb",
-)
-QUERY = Recipe(
-    "bind the marker to the query",
-    "Let the key that identifies a batch hold the query's whole id, in a field of its own: a new checkpoint counts its "
-    "batches from 0 again.",
-    "notebooks/06_sinks.ipynb",
-)
-RAISE = Recipe(
-    "let every error rise",
-    "Check what each call returns, and end with an error before anything counts as done. Write the part again from "
-    "the input, because after a failed sync a second sync proves nothing.",
-    "notebooks/01_guarantees.ipynb",
-)
-LOOP = Recipe(
-    "write until all is written",
-    "A write may accept only a part of the bytes: write the rest until none is left, or use a function that does so.",
-    "notebooks/01_guarantees.ipynb",
-)
-KEY = Recipe(
-    "repeat under the same key",
-    "Give each request a key that depends on the input alone, the same at every attempt, and let the server skip a key "
-    "that it has seen.",
-    "notebooks/02_delivery.ipynb",
-)
-SERVER = Recipe(
-    "one step, or a key for the server",
-    "If one transaction or one rename can hold both the rows and the record of them, use it. If a server stores the "
-    "rows without one, give each request a key that depends on the input alone, and let the server skip a key that it "
-    "has seen.",
-    "notebooks/02_delivery.ipynb",
-)
-EITHER = Recipe(
-    "one step, or a key",
-    "Where crashes both lose and double rows, no order of two writes helps. Make both durable in one step (one "
-    "transaction, or one rename), or write under a key derived from the input, so that a repeated write changes "
-    "nothing.",
-    "notebooks/06_sinks.ipynb",
-)
-WHOLE = Recipe(
-    "all or nothing",
-    "Let what belongs together appear in one step: in one transaction, or in a file that is written under a temporary "
-    "name and renamed when it is complete. Or let the next start recognise an incomplete part and complete it.",
-    "notebooks/06_sinks.ipynb",
-)
-UNDO = Recipe(
-    "remove only what is written again",
-    "Let a restart remove only rows that it writes again. A file that tells it what to remove must be complete or "
-    "absent: write it under a temporary name, sync it and rename it.",
-    "notebooks/06_sinks.ipynb",
-)
-STEP = Recipe(
-    "rows and marker in one step",
-    "Let the rows, and whatever tells the next start that they are there (a record of progress, or the mere existence "
-    "of a file), appear in one step: one transaction, or one rename.",
-    "notebooks/06_sinks.ipynb",
-)
+MARKER = _recipe("marker")
+OVERWRITE = _recipe("overwrite")
+AFTER = _recipe("after")
+FORGIVE = _recipe("forgive")
+PLAIN = _recipe("plain")
+FINISH = _recipe("finish")
+SYNC = _recipe("sync")
+FLUSH = _recipe("flush")
+QUERY = _recipe("query")
+RAISE = _recipe("raise")
+LOOP = _recipe("loop")
+KEY = _recipe("key")
+SERVER = _recipe("server")
+EITHER = _recipe("either")
+WHOLE = _recipe("whole")
+UNDO = _recipe("undo")
+STEP = _recipe("step")
+
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
-
 
 _GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
 _REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
@@ -378,7 +301,8 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
         return Diagnosis("rows removed for good", why, UNDO)
     opening, closing = _Step.of(window.opening), _Step.of(window.closing)
     is_log = closing.where.endswith(_SQLITE)
-    if opening.kind in _GROWING and closing.kind == CallKind.WRITE and _is_same_file(window, files) and not is_log:
+    opened, closed = files.get(window.opening) or opening.where, files.get(window.closing) or closing.where
+    if opening.kind in _GROWING and closing.kind == CallKind.WRITE and opened == closed and not is_log:
         if not window.is_bounded:
             why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
             return Diagnosis("not one step", why, STEP)
@@ -388,12 +312,6 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
         return Diagnosis("not one step", f"{apart}; rows are missing at the end", STEP)
     why = f"{apart}; by then the input counts as read, and its rows are not written"
     return Diagnosis("marker before the data", why, AFTER)
-
-
-def _is_same_file(window: Stretch, files: Mapping[str, str]) -> bool:
-    names = (window.opening, window.closing)
-    one, other = (files.get(name) or _Step.of(name).where for name in names)
-    return one == other
 
 
 def _apart(window: Stretch) -> str:
