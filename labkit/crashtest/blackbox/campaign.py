@@ -145,7 +145,6 @@ class Campaign:
         self.comparison: Comparison | None = None
         """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
-        """Further runs that this kind of pipeline allows."""
         self._healthy: Healthy | None = None
         self._copies: Sequence[Harness] = ()
         """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
@@ -713,13 +712,11 @@ def pipeline_campaign(
         mark = uuid.uuid4().hex
         helpers = stack.enter_context(HelperCommands(settings, place, {MARK: mark}))
         harness = Harness(settings, helpers, place / "runs", mark)
-        stack.callback(_empty, helpers)
-        yield Campaign(settings, harness, tell)
-
-
-def _empty(helpers: HelperCommands) -> None:
-    with suppress(ReaderFailed, InvalidInput, JobFailed, GuardLate):
-        helpers.reset()
+        try:
+            yield Campaign(settings, harness, tell)
+        finally:
+            with suppress(ReaderFailed, InvalidInput, JobFailed, GuardLate):
+                helpers.reset()
 
 
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:

@@ -165,8 +165,13 @@ def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     places: set[str] = set()
 
     def meet(call: Call) -> None:
-        paths = [path for path in (call.path, call.target) if path and _is_outside(path, harness.settings.folder)]
-        places.update([call.target] if call.kind is CallKind.SEND else paths)
+        if call.kind is CallKind.SEND:
+            places.add(call.target)
+            return
+        for path in filter(None, (call.path, call.target)):
+            is_inside = Path(path).is_relative_to(harness.settings.folder)
+            if not (is_inside or path.startswith(("/dev/", "/proc/")) or CACHES in path):
+                places.add(path)
 
     usual, quiet = healthy.run.starts[0], harness.beside
     harness.beside = Beside(meet, quiet.stop)
@@ -193,10 +198,6 @@ def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
         silence, before=max(silence.before, longer.before), between=max(silence.between, longer.between)
     )
     return places, ""
-
-
-def _is_outside(path: str, folder: Path) -> bool:
-    return not (Path(path).is_relative_to(folder) or path.startswith(("/dev/", "/proc/")) or CACHES in path)
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:

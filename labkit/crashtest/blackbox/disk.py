@@ -42,7 +42,6 @@ class Written(NamedTuple):
     offset: int
     size: int
     before: Content
-    """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
         """Return the contents if only the first half of this write reached the disk; `now` has all of it."""
@@ -110,10 +109,8 @@ Look = Callable[[Folder], Mapping[str, Node]]
 Read = Callable[[File], Content]
 """A function that chooses which contents of a file count: those now, or those on the disk."""
 
-_now_named: Look = attrgetter("now")
-_named_on_disk: Look = attrgetter("on_disk")
-_now: Read = attrgetter("now")
-_on_disk: Read = attrgetter("on_disk")
+_now = attrgetter("now")
+_on_disk = attrgetter("on_disk")
 
 
 class Disk:
@@ -254,7 +251,7 @@ class Disk:
             elif isinstance(node, File):
                 yield node
 
-    def trees(self, names: Look = _now_named, contents: Read = _now) -> "tuple[Tree, ...]":
+    def trees(self, names: Look = _now, contents: Read = _now) -> "tuple[Tree, ...]":
         """Return the contents of each folder, without the shared-memory files of databases.
 
         `names` and `contents` choose the view: what programs see now (the default), or what is on the disk.
@@ -264,9 +261,9 @@ class Disk:
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
         """Yield the extreme states that a power cut may leave: a name in `EXTREMES`, and each folder's contents."""
-        yield ALL_LOST, self.trees(_named_on_disk, _on_disk)
-        yield NAMES_KEPT, self.trees(_now_named, _on_disk)
-        yield CONTENTS_KEPT, self.trees(_named_on_disk, _now)
+        yield ALL_LOST, self.trees(_on_disk, _on_disk)
+        yield NAMES_KEPT, self.trees(_now, _on_disk)
+        yield CONTENTS_KEPT, self.trees(_on_disk, _now)
         if self.on_its_way:
             newest = self.on_its_way[-1]
 
@@ -283,7 +280,7 @@ class Disk:
         torn = written[max(written)] if written else None
         if torn is not None and torn.newest is not None:
             half = torn.newest.half(torn.now)
-            yield TORN, self.trees(_now_named, lambda file: half if file is torn else file.now)
+            yield TORN, self.trees(_now, lambda file: half if file is torn else file.now)
 
     def _is_inside(self, path: str) -> bool:
         return any(PurePosixPath(path).is_relative_to(root) for root in self.roots)

@@ -161,7 +161,10 @@ class Namer:
             return Effect(call, "", 1)
         if call.line is not None and call.kind is CallKind.LINE:
             return self._counted(call, self._code(call, call.line))
-        file = call.target if call.kind is CallKind.SEND else self._below(call)
+        if call.kind is CallKind.SEND:
+            file: str | None = call.target
+        else:
+            file = "/" if call.name == "sync" else self._inside(call.target) or self._inside(call.path)
         if file is None or self._is_ignored(file):
             return None
         if call.kind is CallKind.SEND and word(call.head, call.size) in ASKING:
@@ -185,11 +188,6 @@ class Namer:
         if where in self._numbered:
             where = mask(file, entries=False, pids=self._pids)
         return where, file
-
-    def _below(self, call: Call) -> str | None:
-        if call.name == "sync":
-            return "/"
-        return self._inside(call.target) or self._inside(call.path)
 
     def _inside(self, path: str) -> str | None:
         for folder in self._folders:

@@ -32,11 +32,9 @@ PATIENCE = 3.0
 EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
-
+# The beginnings of reasons why a run proves nothing.
 NEVER_REACHED = "the point was never reached"
-"""The beginning of the reason why a run proves nothing if its job ended without reaching the crash point."""
 NOT_SUFFERED = "the call did not suffer the fault"
-"""The beginning of the reason why a run proves nothing if the fault was not delivered to its call."""
 
 
 class Over(Enum):

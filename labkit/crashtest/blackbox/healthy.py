@@ -94,7 +94,10 @@ class Glances:
     def __call__(self, effect: Effect) -> None:
         """Call the user's reader while the pipeline is stopped before the system call `effect`; store the rows."""
         happened, self.places = self.places, self.places + 1
-        if self._left <= 0.0 or self._skips(effect.family):
+        if self._left <= 0.0:
+            return
+        self._skipped[effect.family] -= 1
+        if self._skipped[effect.family] >= 0:
             return
         begun, locks = time.monotonic(), write_locks(self._watched)
         if locks and locks == self._shut:
@@ -110,10 +113,6 @@ class Glances:
             times = self._locked_out[effect.family]
             self._skipped[effect.family] = min(2**times - 1, MOST_SKIPPED)
         self._left -= time.monotonic() - begun
-
-    def _skips(self, family: str) -> bool:
-        self._skipped[family] -= 1
-        return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
         """Return a note, in a list, if the reader failed or was skipped at some system calls; otherwise []."""

@@ -21,19 +21,12 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-POWER = "power cut "
-"""The prefix of the id of a run with a loss of power; the name of the point follows."""
-STATE = ", "
-"""The separator, in the id of such a run, between the name of the point and the name of the state of the disk."""
-
-TWO = "two_instances"
-"""The id of the run in which a second instance runs while the first one is held before it changes rows."""
-NEW_INPUT = "new_input"
-"""The id of the run in which new input comes after the recovery from a crash."""
+# The ids of runs. A crash point follows `POWER` and `GROWN`; then `STATE` and a state of the disk may follow.
+POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
-"""The beginning of the id of a run in which new input comes between a crash and its restart; the point follows."""
+NEW_INPUT = "new_input"
 LATER = "later"
-"""The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
+TWO = "two_instances"
 
 
 def later_job(end: Point) -> Job:

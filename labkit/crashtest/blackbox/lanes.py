@@ -36,44 +36,41 @@ class Shape(NamedTuple):
 
     lane: str
     pattern: str
-    of: str
-    """A note on the program that writes such a path."""
     kinds: frozenset[CallKind] = frozenset()
 
 
 _RENAMES = frozenset({CallKind.RENAME, CallKind.LINK})
 
 SHAPES: tuple[Shape, ...] = (
-    Shape(DECISION, "_spark_metadata/*", "Spark's file sink: its log of committed files"),
-    Shape(PLAN, "offsets/*", "Spark's offset log"),
-    Shape(PLAN, "sources/*", "Spark's sources: their own logs"),
-    Shape(DECISION, "commits/*", "Spark's commit log"),
-    Shape(STATE, "state/*", "Spark's state store"),
-    Shape(STATE, "*.changelog", "Spark's state store"),
-    Shape(DECISION, "*_metadata", "Flink: a checkpoint is complete"),
-    Shape(STATE, "chk-<n>/*", "Flink's state"),
-    Shape(STATE, "chk-<n>", "Flink's folder of a checkpoint"),
-    Shape(STATE, "savepoint-<hex>", "Flink's folder of a savepoint"),
-    Shape(STATE, "savepoint-<hex>/*", "Flink's state"),
-    Shape(STATE, "shared/*", "Flink's state"),
-    Shape(STATE, "taskowned/*", "Flink's state"),
-    Shape(DATA, ".*.inprogress*", "Flink's file sink: pending files", frozenset(CallKind) - _RENAMES),
-    Shape(DECISION, "_delta_log/*.json", "Delta's log"),
-    Shape(DECISION, "_delta_log/*", "Delta's log"),
-    Shape(DECISION, "metadata/*.metadata.json", "Iceberg: a snapshot counts"),
-    Shape(DECISION, "metadata/version-hint.text", "Iceberg: a snapshot counts"),
-    Shape(DATA, "metadata/*.avro", "Iceberg's manifests"),
-    Shape(DECISION, ".hoodie/*", "Hudi's timeline"),
-    Shape(DATA, "_temporary/*", "Hadoop's committers: attempts of tasks", frozenset(CallKind) - _RENAMES),
-    Shape(DECISION, "*_SUCCESS", "Hadoop's committers: the job is done"),
-    Shape(DATA, "_temporary/*", "Hadoop's committers: attempts of tasks"),
-    Shape(VISIBLE, "part-*", "engines: a finished file gets its name", _RENAMES),
-    Shape(DATA, "part-*", "engines"),
-    Shape(DATA, "*.parquet", "engines"),
-    Shape(DATA, "*.orc", "engines"),
-    Shape(DECISION, "*-journal", "SQLite: its removal commits", frozenset({CallKind.UNLINK, CallKind.TRUNCATE})),
-    Shape(PLAN, "*-journal", "SQLite: how to go back"),
-    Shape(DATA, "*-wal", "SQLite's log"),
+    Shape(DECISION, "_spark_metadata/*"),  # Spark's file sink: its log of committed files
+    Shape(PLAN, "offsets/*"),  # Spark's offset log
+    Shape(PLAN, "sources/*"),  # Spark's sources: their own logs
+    Shape(DECISION, "commits/*"),  # Spark's commit log
+    Shape(STATE, "state/*"),  # Spark's state store
+    Shape(STATE, "*.changelog"),  # Spark's state store
+    Shape(DECISION, "*_metadata"),  # Flink: a checkpoint is complete
+    Shape(STATE, "chk-<n>/*"),  # Flink's state
+    Shape(STATE, "chk-<n>"),  # Flink's folder of a checkpoint
+    Shape(STATE, "savepoint-<hex>"),  # Flink's folder of a savepoint
+    Shape(STATE, "savepoint-<hex>/*"),  # Flink's state
+    Shape(STATE, "shared/*"),  # Flink's state
+    Shape(STATE, "taskowned/*"),  # Flink's state
+    Shape(DATA, ".*.inprogress*", frozenset(CallKind) - _RENAMES),  # Flink's file sink: pending files
+    Shape(DECISION, "_delta_log/*"),  # Delta's log
+    Shape(DECISION, "metadata/*.metadata.json"),  # Iceberg: a snapshot counts
+    Shape(DECISION, "metadata/version-hint.text"),  # Iceberg: a snapshot counts
+    Shape(DATA, "metadata/*.avro"),  # Iceberg's manifests
+    Shape(DECISION, ".hoodie/*"),  # Hudi's timeline
+    Shape(DATA, "_temporary/*", frozenset(CallKind) - _RENAMES),  # Hadoop's committers: attempts of tasks
+    Shape(DECISION, "*_SUCCESS"),  # Hadoop's committers: the job is done
+    Shape(DATA, "_temporary/*"),  # Hadoop's committers: attempts of tasks
+    Shape(VISIBLE, "part-*", _RENAMES),  # engines: a finished file gets its name
+    Shape(DATA, "part-*"),  # engines
+    Shape(DATA, "*.parquet"),  # engines
+    Shape(DATA, "*.orc"),  # engines
+    Shape(DECISION, "*-journal", frozenset({CallKind.UNLINK, CallKind.TRUNCATE})),  # SQLite: its removal commits
+    Shape(PLAN, "*-journal"),  # SQLite: how to go back
+    Shape(DATA, "*-wal"),  # SQLite's log
 )  # fmt: skip
 """The rows for known engines and formats. To support another engine, add rows."""
 
@@ -110,7 +107,7 @@ def _own(text: str) -> Shape:
             f"--lane {text[:60]}: this is no pair NAME=GLOB; write one, as in decision='manifests/*'. labkit's lanes "
             f"(roles of files) are {', '.join(LANES)}, and any other NAME adds a lane."
         )
-    return Shape(name.strip(), pattern.strip(), "named with --lane")
+    return Shape(name.strip(), pattern.strip())
 
 
 def _fits(pattern: str, effect: Effect) -> bool:

@@ -16,7 +16,6 @@ from labkit.host.python_line import Line, can_read, command_line, is_python, lin
 from labkit.host.syscalls.calls import CallKind
 
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
-"""The note for a pipeline in Python if the package that reads lines is not installed."""
 
 _IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
 """The effects whose line may be known from the effects before them."""
@@ -40,7 +39,6 @@ class Lines:
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
         self._begun: dict[tuple[_Shape, Line | None], _Series] = {}
-        """All series, by their first effect and its line."""
         self._at: dict[int, _Series] = {}
         """The place in its series at which each thread is."""
         self._can_read = can_read()

@@ -47,7 +47,6 @@ _ASKING = {
     75: "DescribeTopicPartitions",
 }
 KAFKA = _STORING | _ASKING
-"""The names of Kafka's requests, by API key."""
 
 ASKING = frozenset(_ASKING.values())
 """Kafka requests that store nothing: a kill before one of them has the outcome of one before the next call."""

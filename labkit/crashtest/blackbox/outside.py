@@ -85,7 +85,6 @@ class Changes:
     """Files that existed before the start, and that it wrote, replaced or gave other attributes."""
     removed: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
-    """The folders among the paths in `made`."""
     emptied: dict[str, bool] = field(default_factory=dict)
     """The files that the start emptied to write them anew, each with whether something had read it before."""
     reads: FileReads | None = None
@@ -107,8 +106,10 @@ class Changes:
             if call.kind is CallKind.MKDIR and call.path in self.made:
                 self.folders.add(call.path)
         else:
-            if call.kind is CallKind.TRUNCATE and call.size == 0:
-                self._empty(call.path)
+            path = Path(call.path)
+            is_emptied = call.kind is CallKind.TRUNCATE and call.size == 0
+            if is_emptied and self.reads is not None and call.path not in self.emptied:
+                self.emptied[call.path] = bool(self.reads.use(path).read) or not self.reads.covers(path)
             self._change(call.path)
 
     @property
@@ -156,10 +157,6 @@ class Changes:
         elif self.elsewhere(path):
             self.changed.discard(path)
             self.removed.add(path)
-
-    def _empty(self, path: str) -> None:
-        if self.reads is not None and path not in self.emptied:
-            self.emptied[path] = bool(self.reads.use(Path(path)).read) or not self.reads.covers(Path(path))
 
 
 class Outside:

@@ -48,19 +48,15 @@ class Extent(NamedTuple):
     points: int
     """The crash points before second crashes."""
     pairs: int
-    """The random pairs of a first and a second crash."""
     directed: int
     """The pairs for which a recovery gives a reason."""
     grown: int
     """The crash points at which new input comes before the restart."""
     loops: int
-    """The crash points that get a run with a crash loop."""
     outages: int
     """The points at which the power fails, each of which leaves at most five states."""
     faults: int
-    """The calls that suffer each kind of fault."""
     large: int
-    """The crashes in a large batch."""
     seconds: float
     """The time budget for all runs in seconds, raised if the planned runs need more."""
     conditions: bool = True
@@ -337,7 +333,6 @@ class States(NamedTuple):
 
 
 NO_STATES = States({}, frozenset(), is_whole=False)
-"""The states if nobody knows the pipeline's files."""
 
 
 class Recoveries:

@@ -18,14 +18,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.disk import EXTREMES, Content, Disk, Tree, build, lost, same
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
-from labkit.host.syscalls.watching import EVERY_KIND, go_on, watch
+from labkit.host.syscalls.watching import EVERY_KIND, watch
 
 
 class Entry(NamedTuple):
@@ -49,13 +48,10 @@ class Journal:
         self,
         command: Sequence[str],
         *,
-        folder: Path,
-        environment: Mapping[str, str],
-        output: Path,
         decide: Callable[[Call], Decision] = lambda _call: Answer.GO_ON,
-        tick: Callable[[], Answer] = go_on,
         kinds: frozenset[CallKind] = EVERY_KIND,
         contents: bool = True,
+        **how: Any,
     ) -> WatchedRun:
         """Run a command, and record the system calls by which it changes the folders.
 
@@ -69,8 +65,7 @@ class Journal:
                 self.entries.append(Entry(call, self._brought(call)))
             return answer
 
-        how = partial(watch, folder=folder, environment=environment, output=output)
-        self.watched = how(command, decide=record, tick=tick, contents=True)
+        self.watched = watch(command, decide=record, contents=True, **how)
         return self.watched
 
     def disk(self, point: int) -> Disk:
@@ -146,7 +141,6 @@ class State:
     extreme: str
     sentence: str
     trees: tuple[Tree, ...]
-    """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
         for folder, wanted in zip(folders, self.trees, strict=True):

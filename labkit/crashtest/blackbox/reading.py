@@ -116,26 +116,24 @@ class HelperCommands:
         self.reader: Reader | HelperCommand
 
     def __enter__(self) -> Self:
+        settings = self._settings
         with ExitStack() as stack:
-            self._open(stack)
+            if settings.reader is not None:
+                reader = stack.enter_context(Reader(settings.reader, self._scratch / "reader.log", settings.folder))
+                self.reader = reader
+                self._reset = reader.reset if reader.resets else None
+            else:
+                self.reader = self._command("--read-command", settings.read_command)
+            if settings.reset:
+                self._reset = self._command("--reset", settings.reset).run
+            if self._reset is None:
+                remedy = settings.reset_remedy
+                raise InvalidInput(f"{settings.named}: every run must begin with an empty store; {remedy}")
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
-
-    def _open(self, stack: ExitStack) -> None:
-        settings = self._settings
-        if settings.reader is not None:
-            reader = stack.enter_context(Reader(settings.reader, self._scratch / "reader.log", settings.folder))
-            self.reader = reader
-            self._reset = reader.reset if reader.resets else None
-        else:
-            self.reader = self._command("--read-command", settings.read_command)
-        if settings.reset:
-            self._reset = self._command("--reset", settings.reset).run
-        if self._reset is None:
-            raise InvalidInput(f"{settings.named}: every run must begin with an empty store; {settings.reset_remedy}")
 
     def _command(self, option: str, command: str) -> HelperCommand:
         return HelperCommand(option, command, self._settings, self._scratch, self._mark)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -54,26 +55,17 @@ OUTAGE_AGAIN = 2.0
 """Between crash and restart a failing reader is called again for this long; no process left can hold a lock."""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
-
-OUTAGE = "readers have an outage"
-"""The beginning of the note on a run whose reader failed between a crash and a complete recovery."""
-LEASE = "the command refused to run, as with a lease of the killed instance"
-"""The beginning of the note on a run whose command refused to work until some time after the crash."""
-REFUSES = "the command refused to run; one run of the test repeated it for as long as --limit allows, in vain"
-"""The note on a run whose command refused to work after the crash, however often it was started."""
-UNREADABLE = "the reader fails after the recovery"
-"""The beginning of the reason why a run is stuck if its reader still fails after the recovery."""
-
 WAITS_SECONDS = 2.0
 """A second instance that makes no system call for this many seconds waits for the first one, and is killed."""
 
+# Notes on runs, and reasons why a run is stuck or unknown; most of them are only the beginning of the text.
+OUTAGE = "readers have an outage"
+LEASE = "the command refused to run, as with a lease of the killed instance"
+REFUSES = "the command refused to run; one run of the test repeated it for as long as --limit allows, in vain"
+UNREADABLE = "the reader fails after the recovery"
 OTHER_ROWS = "without a crash, the rows depend on when --more adds its input, so nobody knows which are due"
-"""The beginning of the reason why the guarantee is unknown if new input is not simply added to the rows."""
-
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
-"""The note on a run whose restarted command ended well without all rows, so the test started it once more."""
 IDLE = "rows were missing, and the command was started again and ended without an effect"
-"""The beginning of the note on a run whose rows stayed missing, as if a lock or a lease stopped further starts."""
 
 
 class Reading(NamedTuple):
@@ -109,7 +101,6 @@ class PipelineRun:
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
     files: RunFiles = field(default_factory=RunFiles)
-    """The files that the run has changed."""
 
     @property
     def last(self) -> Start:
@@ -120,16 +111,6 @@ class PipelineRun:
     def values(self) -> tuple[Any, ...]:
         """The rows of the latest reading."""
         return self.readings[-1].values
-
-
-@dataclass
-class Patience:
-    """Says whether the test still repeats a start that did nothing although work is left, perhaps because of a lease.
-
-    All harnesses share this object: after one run in which the repetition was in vain, no run repeats such a start.
-    """
-
-    is_worth: bool = True
 
 
 class Harness:
@@ -152,14 +133,14 @@ class Harness:
         self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
-        self.patience = Patience()
+        self.waited_in_vain = Event()
+        """Set after a run that repeated an idle start in vain, as for a lease. Then no run of any harness does so."""
         self.lines = Lines()
         self.reads_first = False
         """Whether each run begins with a reading, because a reader may make the store when it is first called."""
         self.longer: list[Any] = []
         """The rows of a run without a crash to which `--more` has added input."""
         self.starter: Starter = lambda **_: settings.watch
-        """Chooses how a start of the pipeline is made and watched."""
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
@@ -167,10 +148,8 @@ class Harness:
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
-        self.patience = other.patience
-        self.lines = other.lines
-        self.reads_first = other.reads_first
-        self.longer = other.longer
+        self.waited_in_vain, self.lines = other.waited_in_vain, other.lines
+        self.reads_first, self.longer = other.reads_first, other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add what other harnesses saw: processes that outlived a start, and state outside of the watched folders."""
@@ -484,8 +463,8 @@ class Harness:
         """
         begun = time.monotonic()
         while self._refuses(start):
-            if not self.patience.is_worth or time.monotonic() - begun > self.settings.limit:
-                self.patience.is_worth = False
+            if self.waited_in_vain.is_set() or time.monotonic() - begun > self.settings.limit:
+                self.waited_in_vain.set()
                 run.notes.append(REFUSES)  # the same in every run, since chance decides which of them waits
                 return start
             time.sleep(REFUSED_PAUSE)
@@ -521,8 +500,8 @@ class Harness:
                 return
             idle += 1
             waited = time.monotonic() - begun
-            if not self.patience.is_worth or waited > self.settings.patience:
-                self.patience.is_worth = False
+            if self.waited_in_vain.is_set() or waited > self.settings.patience:
+                self.waited_in_vain.set()
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
 

@@ -34,7 +34,6 @@ BETWEEN_LINES = (
     "cut nothing within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and left out "
     "the runs with a large batch, other rows for a batch, new rows and a dying task ({why})"
 )
-"""The note on a test that could not watch system calls, with the reason for that."""
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
     True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "
@@ -132,7 +131,6 @@ class PipelineSettings(SharedOptions):
     reset_remedy: str = (
         "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
     )
-    """The advice in the message to a user who gave no way to empty the store."""
     unnamed: Path | None = None
     """The watched folder that is left out of the names of system calls; None if all are included."""
 

@@ -35,8 +35,8 @@ class Line(NamedTuple):
 
 def lines(run: PipelineRun) -> list[Line]:
     """Return the timeline of one run: its starts, effects, crashes and readings in order of time."""
-    unordered = [*_starts(run), *_crashes(run), *_readings(run)]
-    return sorted(unordered, key=lambda line: line.at)
+    readings = (Line(each.at, "reader", f"reads {len(each.values)} row(s) ({each.moment})") for each in run.readings)
+    return sorted([*_starts(run), *_crashes(run), *readings], key=lambda line: line.at)
 
 
 def _starts(run: PipelineRun) -> Iterator[Line]:
@@ -45,14 +45,12 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
         word = "is started" if number == 1 else f"is started again ({number})"
         event = Event.STEP if number == 1 else Event.RESTART
         yield Line(began, "engine", f"the command {word}", event)
+        left_out = len(start.effects) - FIRST - LAST
         for place, effect in enumerate(start.effects):
-            left_out = len(start.effects) - FIRST - LAST
-            if FIRST <= place < FIRST + left_out:
-                if place == FIRST:
-                    more = f"... {left_out} more effects"
-                    yield Line(began + effect.call.seconds, "sink", more)
-                continue
-            yield Line(began + effect.call.seconds, "sink", said(effect))
+            if not FIRST <= place < FIRST + left_out:
+                yield Line(began + effect.call.seconds, "sink", said(effect))
+            elif place == FIRST:
+                yield Line(began + effect.call.seconds, "sink", f"... {left_out} more effects")
 
 
 def said(effect: Effect) -> str:
@@ -71,8 +69,7 @@ def _crashes(run: PipelineRun) -> Iterator[Line]:
             continue
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
         whom = "one process alone" if ALONE in crash else "every process of the pipeline"
-        words = f"SIGKILL to {whom} {where}"
-        yield Line(crash["at"], "engine", words, Event.CRASH)
+        yield Line(crash["at"], "engine", f"SIGKILL to {whom} {where}", Event.CRASH)
 
 
 def _fault_in_words(crash: Mapping[str, Any]) -> str:
@@ -84,12 +81,6 @@ def _fault_in_words(crash: Mapping[str, Any]) -> str:
         case Fault.ONE_PROCESS:
             return f"{at}: SIGKILL to the process that makes the call, and to no other"
     return f"{at}, and the command goes on"
-
-
-def _readings(run: PipelineRun) -> Iterator[Line]:
-    for reading in run.readings:
-        words = f"reads {len(reading.values)} row(s) ({reading.moment})"
-        yield Line(reading.at, "reader", words)
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
@@ -138,13 +129,9 @@ def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
     """
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
-    if reasons:
-        sentence = f"{verdict.guarantee}, because {' and '.join(reasons)}"
-    else:
-        sentence = f"{verdict.guarantee}, because each of {due} row(s) that are due came out once"
-    if meanwhile:
-        sentence += f"; meanwhile the reader saw {' and '.join(meanwhile)}"
-    return sentence
+    reason = " and ".join(reasons) or f"each of {due} row(s) that are due came out once"
+    more = f"; meanwhile the reader saw {' and '.join(meanwhile)}" if meanwhile else ""
+    return f"{verdict.guarantee}, because {reason}{more}"
 
 
 _ROW = re.compile(

@@ -14,8 +14,6 @@ from labkit.host.syscalls.calls import Call, CallKind
 from labkit.host.syscalls.faults import Fault
 
 _LOSING = frozenset({Fault.EIO, Fault.ENOSPC, Fault.FSYNC})
-
-
 _END = 1 << 62
 
 

@@ -101,13 +101,12 @@ def engines() -> dict[str, Engine]:
     """Return all tables of `writes.toml` by the engine's name, in the order of the file."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     tables: dict[str, dict[str, str]] = tomllib.loads(text)
-    return {name: _engine(name, dict(table)) for name, table in tables.items()}
-
-
-def _engine(name: str, table: dict[str, str]) -> Engine:
-    sign, idle = table.pop("sign"), table.pop("idle", "")
-    writes = frozenset(word_of(Write, each, "write") for each in idle.split())
-    return Engine(name, sign, writes, meanings(table))
+    result = {}
+    for name, table in tables.items():
+        sign, idle = table.pop("sign"), table.pop("idle", "")
+        writes = frozenset(word_of(Write, each, "write") for each in idle.split())
+        result[name] = Engine(name, sign, writes, meanings(table))
+    return result
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:

@@ -26,7 +26,6 @@ from labkit.view.svg import document, number, words
 LIMIT_SECONDS = 30.0
 """The seconds without a system call after which a command counts as finished and is killed."""
 MOST_STEPS = 300
-"""The maximum number of steps in one picture; more would be unreadable."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
 """The symbols of effects in a space-time diagram: a dot for synced effects, a diamond for those that are not."""
 LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
@@ -65,14 +64,13 @@ class XRay:
     silent: bool
     """Whether the command was killed because it made no more system calls."""
     more_notes: tuple[str, ...] = ()
-    """Notes on what the record lacks."""
 
     def lines(self) -> list[Line]:
         """Return the recorded calls in order, with consecutive calls of one kind on one file merged into one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
-        for _, group in groupby(rows, key=_alike):
+        for _, group in groupby(rows, key=lambda row: (row[0].kind, row[0].where, row[0].file, *row[1:])):
             alike = list(group)
             first, lane, lasts = alike[0]
             size = sum(each.call.size for each, _, _ in alike)
@@ -201,11 +199,6 @@ class Page:
     def whole(self, title: str, described: str) -> str:
         """Return the SVG document; `described` is a text for readers who do not see the picture."""
         return document("".join(self._parts), self._wide, self._high + 12, title=title, desc=described)
-
-
-def _alike(row: tuple[Effect, str, bool | None]) -> object:
-    effect, lane, lasts = row
-    return effect.kind, effect.where, effect.file, lane, lasts
 
 
 def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
