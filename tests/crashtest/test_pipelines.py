@@ -47,7 +47,7 @@ WHOLE = (
     "right_lease",
 )
 """Those of which everything is run that `--quick` runs, with what shows enough among it."""
-WHOLE_IN_SHORT = ("wrong_marker_after", "right_one_transaction", "right_rewritten")
+WHOLE_IN_SHORT = ("wrong_marker_after", "right_rewritten")
 """Those that continuous integration tries; the nightly workflow tries all."""
 
 

@@ -70,7 +70,7 @@ def of_keys() -> list[Variant]:
     return [each for each in every if {"probe", "runs", "firsts"} & set(dict(each.parameters))]
 
 
-@pytest.mark.parametrize("key", slow_but(KEYS[::5], KEYS, {*KEYS} - {*KEYS[1::3]}))
+@pytest.mark.parametrize("key", slow_but(KEYS[::16], KEYS, {*KEYS} - {*KEYS[::4]}))
 def test_a_key_that_is_always_different_is_right(key: str):
     exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
     assert len(of_keys()) > 5
@@ -87,7 +87,7 @@ TOO_SHORT = (
 )
 
 
-@pytest.mark.parametrize("key", TOO_SHORT)
+@pytest.mark.parametrize("key", slow_but(TOO_SHORT[:1], TOO_SHORT))
 def test_a_hash_of_few_bits_is_wrong_also_with_the_number_beside_it(key: str):
     exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
     probes = [each for each in of_keys() if "probe" in dict(each.parameters)]
@@ -98,30 +98,16 @@ def test_a_hash_of_few_bits_is_wrong_also_with_the_number_beside_it(key: str):
         assert "bits only" in finding.message
 
 
-@pytest.mark.parametrize("width", range(1, 9))
-@pytest.mark.parametrize("form", ["f'{run}{number:0W}'", "f'{number:0W}{run}'", "f'{run}{number:<W}'"])
-def test_a_key_without_anything_between_its_parts_is_wrong_at_every_width(form: str, width: int):
-    exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", form.replace("W", str(width))))
+GLUED = [
+    form.replace("W", str(width))
+    for form in ("f'{run}{number:0W}'", "f'{number:0W}{run}'", "f'{run}{number:<W}'")
+    for width in range(1, 9)
+]
+
+
+@pytest.mark.parametrize("key", slow_but(GLUED[2::9], GLUED))
+def test_a_key_without_anything_between_its_parts_is_wrong_at_every_width(key: str):
+    exercise, names = EXERCISES["11b-runner"], run(ENGINE.replace("KEY", key))
     for variant in of_keys():
         if "probe" in dict(variant.parameters):
             assert not exercise.judge(InNotebook(exercise.answer, names), variant).passed
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ('entry[2] == "done"', '"done" in entry'),
-        ('entry[2] == "done"', '"done" in str(entry)'),
-        ("entry[1] != name", "name not in entry"),
-        ("entry[1] != name", "entry[1] not in step.values()"),
-        ("entry[1] != name", "entry[1].casefold() != name.casefold()"),
-        ("entry[0] == number", "number in entry"),
-        ("entry[0] == number", "str(number) in str(entry[0])"),
-    ],
-)
-def test_a_careless_look_at_an_entry_is_wrong_in_the_check_and_in_grading(right: str, wrong: str):
-    source = ENGINE.replace("KEY", "f'{run}/{number}'")
-    assert right in source
-    exercise, names = EXERCISES["11b-runner"], run(source.replace(right, wrong))
-    for every in (exercise.public, variants("11b-runner", 0), variants("11b-runner", 1)):
-        assert not all(exercise.judge(InNotebook(exercise.answer, names), variant).passed for variant in every)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import kill_rate
 import mutants
@@ -19,6 +20,8 @@ CODE = kill_rate.code_items()
 CHANGED = [path.parent.name for path in sorted(kill_rate.WRONG.glob("*/changes.toml"))]
 LONG = ("04-align", "05-atomic", "06-jump", "08-early", "08-finish", "11b-runner")
 """Exercises whose checks take longest: the tests of their wrong solutions are slow."""
+SELDOM = [pytest.mark.slow, pytest.mark.variant]
+"""Continuous integration runs the tool for all wrong solutions; only the nightly run compares messages of long ones."""
 public = cache(kill_rate.public)
 
 
@@ -34,17 +37,17 @@ def test_what_tables_of_changes_change_is_right(name: str):
     assert public(name, kill_rate.base(kill_rate.WRONG / name / "changes.toml")).passed
 
 
-def slow_with_axes(some: list[Wrong]) -> list:
+def slow_with_axes(some: list[Wrong], of_long: Any) -> list:
     """A sink of one's own is killed some hundred times, so the tool tries all of these, and the tests one for each."""
     slow = {wrong.exercise: wrong for wrong in some if EXERCISES[wrong.exercise].axes}
     others = [wrong for wrong in some if wrong.exercise not in slow]
     return [
-        *(pytest.param(wrong, marks=pytest.mark.slow if wrong.exercise in LONG else ()) for wrong in others),
+        *(pytest.param(wrong, marks=of_long if wrong.exercise in LONG else ()) for wrong in others),
         *(pytest.param(wrong, marks=pytest.mark.slow) for wrong in slow.values()),
     ]
 
 
-@pytest.mark.parametrize("wrong", slow_with_axes(WRONG), ids=str)
+@pytest.mark.parametrize("wrong", slow_with_axes(WRONG, SELDOM), ids=str)
 def test_a_wrong_solution_fails_with_its_own_message(wrong: Wrong):
     found = public(wrong.exercise, wrong.source)
     assert not found.passed
@@ -57,7 +60,7 @@ OF_HIDDEN = [next(wrong for wrong in WRONG if wrong.exercise == name) for name i
 """The first of each exercise: continuous integration runs the tool for all of them."""
 
 
-@pytest.mark.parametrize("wrong", slow_with_axes(OF_HIDDEN), ids=str)
+@pytest.mark.parametrize("wrong", slow_with_axes(OF_HIDDEN, pytest.mark.slow), ids=str)
 def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(wrong: Wrong):
     for seed in kill_rate.SEEDS[:1]:  # continuous integration runs the tool for more
         found = kill_rate.hidden(wrong, seed)
@@ -95,6 +98,7 @@ def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPat
     assert "SURVIVES 02-dedup/duplicates_are_silent" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_check_that_is_weakened_lets_mutants_survive(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

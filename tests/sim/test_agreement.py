@@ -112,7 +112,7 @@ def passed(strategy: Strategy, order: Order, first: FailPoint) -> tuple[set[Fail
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("every_store")
-@pytest.mark.parametrize(("strategy", "order", "store", "first"), spread(SAMPLED, 2))
+@pytest.mark.parametrize(("strategy", "order", "store", "first"), spread(SAMPLED, 4))
 def test_any_second_crash_is_simulated_as_it_really_goes(
     strategy: Strategy, order: Order, store: str, first: FailPoint, tmp_path: Path
 ):

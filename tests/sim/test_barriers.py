@@ -97,7 +97,7 @@ def test_a_second_interpreter_reaches_the_same(mode: str, given: dict):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mode", "given"), spread(LARGER, 2), ids=str)
+@pytest.mark.parametrize(("mode", "given"), spread(LARGER, 3), ids=str)
 def test_a_second_interpreter_reaches_the_same_in_larger_jobs(mode: str, given: dict):
     test_a_second_interpreter_reaches_the_same(mode, given)
 
