@@ -148,6 +148,16 @@ def unless(
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
+def possible(
+    name: str, sentence: str, holds: Callable[[StateT], bool], where: Callable[[StateT], bool] | None = None
+) -> Property[StateT]:
+    """Return a "sometimes" property: `holds` is true in at least one of the states that `where` selects.
+
+    No single state violates such a property, so it gives no reason for a violation.
+    """
+    return Property(name, Mood.SOMETIMES, sentence, holds, lambda _state: "", where)
+
+
 class Model(ABC, Generic[StateT]):
     """Base class of simulators of protocols: an initial state, the enabled actions of each state, and their effects.
 

@@ -4,12 +4,14 @@ States in which the reader has seen the same are judged once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Generic
 
 from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import History, Record
-from labkit.sim.model import Mood, Property, StateT
+from labkit.sim.blueprint import Fact
+from labkit.sim.model import Mood, Property, StateT, possible
+from labkit.sim.walk import Replay
 
 
 class StateJudge(ABC, Generic[StateT]):
@@ -56,15 +58,42 @@ class StateJudge(ABC, Generic[StateT]):
 
         return Property(name, Mood.ALWAYS, sentence, holds, because or self.because, where)
 
-    def all_out(
-        self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
-    ) -> Property[StateT]:
+    def all_out(self, sentence: str, where: Callable[[StateT], bool]) -> Property[StateT]:
         """Return the claim that, in at least one state selected by `where`, readers have seen every record.
 
-        `sentence` tells users what the claim means, and `text` describes a state in one line.
+        `sentence` tells users what the claim means.
         """
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS
 
-        return Property("all_out", Mood.SOMETIMES, sentence, holds, text, where)
+        return possible("all_out", sentence, holds, where)
+
+
+# For the `Blueprint` of a simulator with a `StateJudge` in its attribute `judge`.
+
+
+def judge_of(walk: Replay) -> StateJudge[Any]:
+    """Return the judge of a run's simulator, which compares the rows that readers see with the expected rows."""
+    found: StateJudge[Any] = walk.model.judge  # type: ignore[attr-defined]  # these simulators have one
+    return found
+
+
+def history_of(walk: Replay) -> History:
+    """Return the rows that an outside reader has seen in a run, as a history for the judge."""
+    return judge_of(walk).history(walk.state)
+
+
+def expected_of(walk: Replay) -> Sequence[Record]:
+    """Return the records that an outside reader should see at the end of a run."""
+    return judge_of(walk).expected
+
+
+def verdict_of(walk: Replay) -> Verdict:
+    """Return the verdict on the output at the end of a run: which rows are lost, duplicated or unexpected."""
+    return judge_of(walk).verdict(walk.state)
+
+
+def verdict_as_fact(walk: Replay) -> Mapping[str, Fact]:
+    """Return the facts of a run, for simulators whose only fact is the verdict."""
+    return {"verdict": verdict_of(walk)}

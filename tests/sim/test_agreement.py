@@ -19,8 +19,9 @@ from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, PlannedBatch
 from labkit.core.strategies import POINTS, Op, Strategy
 from labkit.runs.expected import Cell, compared, expectations
-from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
+from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate
 from labkit.sim.trace import make
+from labkit.sim.verdicts import verdict_of
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle
@@ -180,7 +181,7 @@ def simulated_batches(strategy: Strategy, order: Order, crash: Crash, *, prompt:
     given = {"strategy": strategy.value, "records_per_batch": 2, "lost_notices": int(not prompt)}
     given |= {} if order is Order.NONE else {"order": order.value}
     try:
-        return verdict(play(make("pipeline", given), [*([] if prompt else [LOST]), *crashes([crash])])).to_json()
+        return verdict_of(play(make("pipeline", given), [*([] if prompt else [LOST]), *crashes([crash])])).to_json()
     except JobFailed:
         return None
 

@@ -17,9 +17,10 @@ from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.scenarios import crashed, simulate, verdict
+from labkit.sim.models.pipeline.scenarios import crashed, simulate
 from labkit.sim.models.pipeline.state import State, Status
 from labkit.sim.trace import make, replay
+from labkit.sim.verdicts import verdict_of
 
 CELLS = expectations()
 
@@ -153,7 +154,7 @@ NAMED = {
 @pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, anomalies = NAMED[name]
-    found = verdict(replay(trace_of(name)))
+    found = verdict_of(replay(trace_of(name)))
     assert (found.guarantee, {anomaly: getattr(found, anomaly) for anomaly in anomalies}) == (guarantee, anomalies)
 
 

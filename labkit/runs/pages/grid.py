@@ -16,8 +16,9 @@ from labkit.core.strategies import Strategy
 from labkit.core.verdict import Guarantee
 from labkit.host import durable
 from labkit.runs.expected import Cell, grid
-from labkit.sim.models.pipeline import scenarios as pipeline
+from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.models.pipeline.state import STORES
+from labkit.sim.verdicts import verdict_of
 from labkit.view.assets import asset
 from labkit.view.card import Html, document, para, tag
 from labkit.view.charts import chart
@@ -180,8 +181,8 @@ def simulated() -> VerdictGrid:
 def _simulated() -> Iterator[Square]:
     stores = {name: frozenset(_able(name)) for name in STORES}
     for cell in grid(stores):
-        walk = pipeline.crashed(cell.strategy, cell.order, cell.store, [Crash(cell.point)])
-        verdict = pipeline.verdict(walk)
+        walk = crashed(cell.strategy, cell.order, cell.store, [Crash(cell.point)])
+        verdict = verdict_of(walk)
         yield Square(cell, verdict.guarantee.value, bool(verdict.regression), verdict.because, str(walk.trace))
 
 

@@ -21,7 +21,7 @@ from labkit.core.records import History, Observation, Reading, Record, word_coun
 from labkit.core.words import sentence
 from labkit.sim.explore import explore
 from labkit.sim.model import Model, Mood, Property
-from labkit.sim.models.pipeline.claims import Judge, is_over
+from labkit.sim.models.pipeline.claims import is_over
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.models.pipeline.state import State, VisibleRow
@@ -396,7 +396,7 @@ ONE_RECOVERY = Cases("recover_and_commit", _many_tasks, _wrong_recovery, "It is 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
     """Return the argument of the learner's function: a list of the words and counts that a reader saw, in order."""
     assert isinstance(model, Pipeline)
-    events = Judge(model.settings).history(state).events
+    events = model.judge.history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 

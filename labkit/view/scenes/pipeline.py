@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from labkit.core.records import Observation
 from labkit.core.strategies import Op, Pending
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import (
@@ -152,7 +151,7 @@ def _transaction(model: Pipeline, transaction: Transaction) -> Row:
 
 
 def _reader(model: Pipeline, state: State) -> Box:
-    history = Judge(model.settings).history(state)
+    history = model.judge.history(state)
     events = list(history.events)
     observed = [event for event in events if isinstance(event, Observation)]
     if model.settings.keyed:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from labkit.core.judge import Outcome
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.sim.model import Mood, Property, unless
+from labkit.sim.model import Mood, Property, possible, unless
 from labkit.sim.models.barriers.operators import is_blocked
 from labkit.sim.models.barriers.schedule import is_over
 from labkit.sim.models.barriers.state import (
@@ -318,18 +318,14 @@ def _has_barriers(state: State) -> bool:
     return bool(pending) and state[2][-1].done < pending[-1].id
 
 
-def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line.
+def claims(settings: Settings) -> Sequence[Property[State]]:
+    """Return the properties that a search checks.
 
     The properties say that checkpoints, barriers and the final output are correct, and that certain events are
     possible.
     """
-    return (
-        *_of_checkpoints(settings),
-        *_of_barriers(settings),
-        *_possible(settings, text),
-        *_of_the_end(settings, text),
-    )
+    groups = (_of_checkpoints, _of_barriers, _possible, _of_the_end)
+    return [claim for group in groups for claim in group(settings)]
 
 
 def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
@@ -375,7 +371,7 @@ def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
         yield unless("aligned", Mood.ALWAYS, sentence, _ahead(settings), _has_barriers)
 
 
-def _possible(settings: Settings, text: Reason) -> Iterator[Property[State]]:
+def _possible(settings: Settings) -> Iterator[Property[State]]:
     def completes(state: State) -> bool:
         return bool(state[0].completed)
 
@@ -385,14 +381,14 @@ def _possible(settings: Settings, text: Reason) -> Iterator[Property[State]]:
         return state[3] == everything and state.faults.crashes < crashes
 
     if settings.transactional or settings.checkpoints:
-        yield Property("completes", Mood.SOMETIMES, "A checkpoint is complete.", completes, text)
+        yield possible("completes", "A checkpoint is complete.", completes)
     if crashes:
-        yield Property("recovers", Mood.SOMETIMES, "All rows are out although the job has crashed.", recovers, text)
+        yield possible("recovers", "All rows are out although the job has crashed.", recovers)
 
 
-def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
+def _of_the_end(settings: Settings) -> Iterator[Property[State]]:
     ends, over = Ends(settings), partial(is_over, settings)
-    yield Property("ends", Mood.EVENTUALLY, "The job ends.", over, text)
+    yield Property("ends", Mood.EVENTUALLY, "The job ends.", over, partial(text, settings))
     for name, sentence, reason in (
         ("counted_once", "In the end every record is counted once.", _miscount(settings)),
         ("no_loss", "In the end no row is lost.", ends.lost),

@@ -224,7 +224,7 @@ class Barriers(Tasks):
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
         self._dead = (tuple(map(crash, started.sources)), tuple(map(crash, started.operators)))
-        self._claims = claims(self.settings, self.text)
+        self._claims = claims(self.settings)
 
     def initial(self) -> State:
         """Return the state of a job that starts without a checkpoint."""

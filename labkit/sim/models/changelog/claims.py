@@ -5,10 +5,10 @@ The claims compare the two only when every message has been read. Between the tw
 lack a row; that is no violation.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from labkit.sim.model import Mood, Property, unless
+from labkit.sim.model import Mood, Property, possible, unless
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Budget, Encoding, Kind, Row, Settings, State, Table, has, visible
 from labkit.sim.wording import listed, to_come
@@ -34,13 +34,13 @@ def _row(row: Row) -> str:
     return f"{row.key} = {row.value}{many}"
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line.
+def claims(settings: Settings) -> Sequence[Property[State]]:
+    """Return the properties that a search checks.
 
     The properties say that the consumer's table equals the batch query's result after every prefix of the input and at
     the end, that the table has one row per key and the right total, and that certain events are possible.
     """
-    always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
+    always, difference = Mood.ALWAYS, partial(_difference, settings)
     same = "Whenever all messages are read, the table equals the batch query's result for the same records."
     in_the_end = "In the end the table equals the batch query's result, even if it differed before."
     properties = [
@@ -54,13 +54,9 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
             sentence = "Whenever all messages are read, the counts add up to the number of records."
             properties.append(unless("total", always, sentence, _wrong_total, is_settled))
     last = len(settings.words)
-    properties.append(
-        Property("all_read", some, "All messages are read.", lambda state: state.furthest == last, text, is_settled)
-    )
+    properties.append(possible("all_read", "All messages are read.", lambda state: state.furthest == last, is_settled))
     if _can_have_gap(settings):
-        properties.append(
-            Property("gap", some, "For a moment, a key of the result is missing from the table.", _has_gap, text)
-        )
+        properties.append(possible("gap", "For a moment, a key of the result is missing from the table.", _has_gap))
     return properties
 
 

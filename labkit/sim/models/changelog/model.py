@@ -172,7 +172,7 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.settings, self.text)
+        return claims(self.settings)
 
     def text(self, state: State) -> str:
         return text(state)

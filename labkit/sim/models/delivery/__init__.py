@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
-from labkit.sim.models.delivery.claims import Judge, executions, waited
+from labkit.sim.models.delivery.claims import executions, waited
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.tasks import tasks_of
+from labkit.sim.verdicts import verdict_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -17,13 +18,8 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
     The results are the verdict, how often each process handled each record, and for how many steps each process kept a
     record that it might have to send again.
     """
-    records = int(walk.model.values["records"])
     worked = [count for counts in executions(walk.states) for count in counts]
-    return {
-        "verdict": Judge(records).verdict(walk.state),
-        "executions": worked,
-        "waiting_steps": list(waited(walk.states)),
-    }
+    return {"verdict": verdict_of(walk), "executions": worked, "waiting_steps": list(waited(walk.states))}
 
 
 BLUEPRINT = Blueprint(

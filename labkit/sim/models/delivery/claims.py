@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from labkit.core.judge import ANOMALY, Witness
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.sim.model import Action, Mood, Property, unless
+from labkit.sim.model import Action, Mood, Property, possible, unless
 from labkit.sim.models.delivery.state import Faults, Hop, Message, Process, Settings, Stage, State
 from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed, members, to_come
@@ -47,17 +47,16 @@ class Judge(StateJudge[State]):
         return History([*rows, Reading("end")])
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line."""
-    judged = Judge(settings.records)
+def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
+    """Return the properties that a search checks."""
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
         properties.append(_kept(settings.records))
     if settings.faults.crashes:
-        properties.append(_recovers(settings, text))
+        properties.append(_recovers(settings))
     return (
         *properties,
-        judged.all_out("All records come out.", text, is_over),
+        judged.all_out("All records come out.", is_over),
         Property("ends", Mood.EVENTUALLY, "In the end nobody has anything left to do.", is_over, _stuck),
     )
 
@@ -113,13 +112,11 @@ def _kept(records: int) -> Property[State]:
     return unless("kept", Mood.ALWAYS, sentence, broken)
 
 
-def _recovers(settings: Settings, text: Callable[[State], str]) -> Property[State]:
+def _recovers(settings: Settings) -> Property[State]:
     def after_a_crash(state: State) -> bool:
         return state.faults.crashes != settings.faults.crashes
 
-    return Property(
-        "recovers", Mood.SOMETIMES, "After a crash, the run has come to its end.", after_a_crash, text, is_over
-    )
+    return possible("recovers", "After a crash, the run has come to its end.", after_a_crash, is_over)
 
 
 def _stuck(state: State) -> str:

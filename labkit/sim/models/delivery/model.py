@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labkit.sim.model import Action, Property, crash
-from labkit.sim.models.delivery.claims import claims, text, variant
+from labkit.sim.models.delivery.claims import Judge, claims, text, variant
 from labkit.sim.models.delivery.state import (
     PARAMETERS,
     Hop,
@@ -91,6 +91,7 @@ class Guards(RuleModel[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
+        self.judge = Judge(self.settings.records)
         self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
@@ -343,7 +344,7 @@ class Delivery(Guards):
         return less(_with_hop(state, which - 1, Hop((second, first, *rest), back, ids)), "reorders")
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.settings, self.text)
+        return claims(self.settings, self.judge)
 
     def text(self, state: State) -> str:
         return text(state)

@@ -5,10 +5,10 @@ The claims are about the first reader. It reads at read_committed, unless the on
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from labkit.core.records import History, Observation, Reading, Record, Visibility
-from labkit.sim.model import Action, Mood, Property, unless
+from labkit.sim.model import Action, Mood, Property, possible, unless
 from labkit.sim.models.kafka_log.coordinator import PREPARED, end_of
 from labkit.sim.models.kafka_log.state import (
     COMMIT,
@@ -113,15 +113,14 @@ SENTENCES = {
 }
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line."""
-    judged = Judge(settings)
+def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
+    """Return the properties that a search checks."""
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
         sentence = "A transaction is committed only after its checkpoint is complete."
         properties.append(unless("decided_first", Mood.ALWAYS, sentence, _decided_early))
-    return (*properties, *_glimpses(settings, judged, text), _ends())
+    return (*properties, *_glimpses(settings, judged), _ends())
 
 
 def _nothing_open(judged: Judge) -> Property[State]:
@@ -151,7 +150,7 @@ def _decided_early(state: State) -> str:
     return ""
 
 
-def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
+def _glimpses(settings: Settings, judged: Judge) -> Iterator[Property[State]]:
     """Yield the "sometimes" properties: events that must be possible, such as a read of undecided data."""
     last = len(settings.readers) - 1
 
@@ -169,14 +168,13 @@ def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -
     def waits(state: State) -> bool:
         return any(Fate.COMMITTED in fates(each)[last_stable_offset(each) :] for each in state.partitions)
 
-    some = Mood.SOMETIMES
-    yield judged.all_out("The reader has received all records.", text, judged.is_over)
+    yield judged.all_out("The reader has received all records.", judged.is_over)
     if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
-        yield Property("half_visible", some, "A reader has one part of a transaction, not yet the other.", half, text)
+        yield possible("half_visible", "A reader has one part of a transaction, not yet the other.", half)
     if settings.readers[last] == READ_UNCOMMITTED:
-        yield Property("early_seen", some, "The reader at read_uncommitted sees an undecided record.", early, text)
+        yield possible("early_seen", "The reader at read_uncommitted sees an undecided record.", early)
     if settings.budget.others:
-        yield Property("waits", some, "A committed record waits for an open transaction before it.", waits, text)
+        yield possible("waits", "A committed record waits for an open transaction before it.", waits)
 
 
 def _ends() -> Property[State]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log import job as work
-from labkit.sim.models.kafka_log.claims import answered, claims, refused, text
+from labkit.sim.models.kafka_log.claims import Judge, answered, claims, refused, text
 from labkit.sim.models.kafka_log.state import (
     ABORT,
     COMMIT,
@@ -49,6 +49,7 @@ class Broker(RuleModel[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings = settings(values)
+        self.judge = Judge(self.settings)
         broken = self.settings.broken
         self._protocol = kafka.Rules(self.settings.bumps_epoch, broken != "no_fencing", broken == "forget_decision")
 
@@ -375,7 +376,7 @@ class KafkaLog(Broker):
         return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.settings, self.text)
+        return claims(self.settings, self.judge)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)

@@ -3,7 +3,7 @@
 Only `labkit.core.judge` counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
@@ -121,9 +121,8 @@ MEANWHILE = {
 """The claims about readings before the end of a run; a design can break them although its final rows are right."""
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line."""
-    judge = Judge(settings)
+def claims(settings: Settings, judge: Judge) -> Sequence[Property[State]]:
+    """Return the properties that a search checks."""
 
     def done(state: State) -> bool:
         return is_done(settings, state)
@@ -133,7 +132,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
         judge.claim("no_regression", MEANWHILE["no_regression"], None),
         judge.claim("no_fractured_read", MEANWHILE["no_fractured_read"], _is_down),
         judge.claim("no_aborted_read", MEANWHILE["no_aborted_read"], None),
-        judge.all_out("All rows have come out.", text, done),
+        judge.all_out("All rows have come out.", done),
     ]
 
 

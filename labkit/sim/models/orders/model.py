@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from labkit.sim.model import Action, Property, crash, from_fields
 from labkit.sim.models.orders.claims import (
+    Judge,
     claims,
     rows_in_words,
     set_in_words,
@@ -115,6 +116,7 @@ class Orders(RuleModel[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings = settings(values)
+        self.judge = Judge(self.settings)
         self.design = self.settings.design
         self._shows = self.design.place(Write.VISIBLE)
         self._by_row = self.design.output is not Output.TRANSACTION
@@ -319,7 +321,7 @@ class Orders(RuleModel[State]):
         return state._replace(process=process, seen=state.seen + (event,) * undone)
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.settings, self.text)
+        return claims(self.settings, self.judge)
 
     def text(self, state: State) -> str:
         return text(state)

@@ -4,13 +4,13 @@ Only `labkit.core.judge` counts lost, duplicate and early effects, as for real r
 History.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Visibility, word_counts
 from labkit.core.strategies import Op
-from labkit.sim.model import Action, Mood, Property, unless
+from labkit.sim.model import Action, Mood, Property, possible, unless
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.state import (
     NOBODY,
@@ -94,9 +94,8 @@ SENTENCES = {
 """
 
 
-def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; the function `text` describes a state in one line."""
-    judged = Judge(settings)
+def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
+    """Return the properties that a search checks."""
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     sentence = "In the end no transaction is left unfinished."
     properties.append(unless("no_orphan", Mood.ALWAYS, sentence, _orphan, is_over))
@@ -104,12 +103,10 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
         sentence = "A transaction is committed only after its batch was decided."
         properties.append(unless("decided_first", Mood.ALWAYS, sentence, _decided_early))
     if settings.faults.crashes:
-        properties.append(
-            Property("recovers", Mood.SOMETIMES, "A query ends after a crash.", _has_recovered, text, is_over)
-        )
+        properties.append(possible("recovers", "A query ends after a crash.", _has_recovered, is_over))
     return (
         *properties,
-        judged.all_out("A query ends and all came out.", text, is_over),
+        judged.all_out("A query ends and all came out.", is_over),
         Property("ends", Mood.EVENTUALLY, "The query ends, without an endless error.", is_over, _stuck),
     )
 

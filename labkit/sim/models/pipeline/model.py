@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from labkit.core.failpoints import FailPoint
 from labkit.core.strategies import Op
 from labkit.sim.model import Action, Property, crash
-from labkit.sim.models.pipeline.claims import LEADS, NOTIFIED, ZOMBIE, claims, done_before, refused, text
+from labkit.sim.models.pipeline.claims import LEADS, NOTIFIED, ZOMBIE, Judge, claims, done_before, refused, text
 from labkit.sim.models.pipeline.effects import TASKS, TaskRefusal, perform, refusal
 from labkit.sim.models.pipeline.programs import (
     Writer,
@@ -54,6 +54,7 @@ class Environment(RuleModel[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
+        self.judge = Judge(self.settings)
         self._outside = self.settings.outside
 
     def _next_batch(self, query: Query) -> int | None:
@@ -316,7 +317,7 @@ class Pipeline(Environment):
         return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.settings, self.text)
+        return claims(self.settings, self.judge)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order, parse_crash
 from labkit.core.judge import Verdict
-from labkit.core.records import History, Record
 from labkit.core.strategies import Pending, Strategy
 from labkit.sim.blueprint import unasked
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE, Judge
+from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import PARAMETERS, STORES, State
 from labkit.sim.parameters import settle
+from labkit.sim.verdicts import verdict_of
 from labkit.sim.walk import Replay
 
 
@@ -128,22 +128,7 @@ def first_crash(walk: Replay) -> int:
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
     """Simulate a small word count whose drivers die at these failpoints in turn, and judge its output."""
-    return verdict(crashed(strategy, order, store, points))
-
-
-def _judge(walk: Replay) -> Judge:
-    assert isinstance(walk.model, Pipeline)
-    return Judge(walk.model.settings)
-
-
-def history(walk: Replay) -> History:
-    """Return the rows that an outside reader saw in a run, with a complete read at each crash and at the end."""
-    return _judge(walk).history(walk.state)
-
-
-def due(walk: Replay) -> Sequence[Record]:
-    """Return the records that an outside reader should see in the output at the end of a run."""
-    return _judge(walk).expected
+    return verdict_of(crashed(strategy, order, store, points))
 
 
 def tells_when_written(walk: Replay) -> bool:
@@ -154,8 +139,3 @@ def tells_when_written(walk: Replay) -> bool:
     """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)
-
-
-def verdict(walk: Replay) -> Verdict:
-    """Return the verdict on the output at the end of a run."""
-    return _judge(walk).verdict(walk.state)

@@ -6,9 +6,9 @@ received. Chandy and Lamport prove that such a state can be reached from the sta
 tests also search for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from labkit.sim.model import Mood, Property
+from labkit.sim.model import Mood, Property, possible
 from labkit.sim.models.snapshot.state import (
     AMOUNT,
     MARKER,
@@ -28,13 +28,13 @@ from labkit.sim.parameters import Values
 from labkit.sim.wording import listed, members, to_come
 
 
-def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `ends` lists the channels, and `text` describes a state in one line.
+def claims(values: Values, ends: Sequence[Ends]) -> Sequence[Property[State]]:
+    """Return the properties that a search checks; `ends` lists the channels.
 
     The properties say that snapshots contain all the money and show states that the bank could reach, that no money is
     lost, and that snapshots end.
     """
-    always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
+    always = Mood.ALWAYS
     teller = Sentences(ends)
     properties = [
         Property(
@@ -51,17 +51,13 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
         Property("money", always, "While no process is down, all the money is there.", _all_there, teller.live, is_up),
     ]
     if values["snapshots"]:
-        properties.append(Property("completes", sometimes, "A snapshot is completed.", _has_one, text))
+        properties.append(possible("completes", "A snapshot is completed.", _has_one))
         if values["algorithm"] == "chandy_lamport" and values["transfers"]:
-            properties.append(
-                Property("in_flight", sometimes, "A snapshot contains money in a channel.", _in_flight, text)
-            )
+            properties.append(possible("in_flight", "A snapshot contains money in a channel.", _in_flight))
     if values["crashes"]:
         crashes = values["crashes"]
         properties.append(
-            Property(
-                "recovers", sometimes, "All are up after a crash.", lambda state: state.crashes != crashes, text, is_up
-            )
+            possible("recovers", "All are up after a crash.", lambda state: state.crashes != crashes, is_up)
         )
     ended = Property("ends", Mood.EVENTUALLY, "In the end nobody waits, and no snapshot is unfinished.", _ended, _waits)
     return (*properties, ended)

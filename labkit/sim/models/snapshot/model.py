@@ -271,7 +271,7 @@ class Bank(Guards):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        return claims(self.values, self.ends, self.text)
+        return claims(self.values, self.ends)
 
     def text(self, state: State) -> str:
         return text(self.ends, state)

@@ -1,9 +1,10 @@
 """The parameters and states of the simulator `two_phase_commit`, and the properties (claims) to check in it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
-from labkit.sim.model import Durable, Mood, Property, Volatile, Word, unless
+from labkit.sim.model import Durable, Mood, Property, Volatile, Word, possible, unless
 from labkit.sim.parameters import Choice, Parameter, Switch, Whole
 from labkit.sim.wording import listed, members
 
@@ -182,13 +183,13 @@ def claims() -> Sequence[Property[State]]:
     The properties say that no participant commits while another aborts, that a decision and a promise are kept, that
     commit and abort are both possible, and that no participant holds a lock for ever.
     """
-    always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
+    always = Mood.ALWAYS
     return (
         unless("atomic", always, "No participant commits while another aborts.", _torn),
         unless("final", always, "No decision that was sent or logged is changed.", _changed),
         unless("promise", always, "Who voted yes aborts only if that was decided.", _broke_promise),
-        Property("all_commit", sometimes, "All have committed.", lambda state: _all(Phase.COMMITTED, state), text),
-        Property("all_abort", sometimes, "All have aborted.", lambda state: _all(Phase.ABORTED, state), text),
+        possible("all_commit", "All have committed.", partial(_all, Phase.COMMITTED)),
+        possible("all_abort", "All have aborted.", partial(_all, Phase.ABORTED)),
         unless("nobody_blocked", Mood.EVENTUALLY, "In the end no participant holds a lock.", _waiting),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from labkit.sim.model import Action, Mood, Property, Word, from_fields
+from labkit.sim.model import Action, Mood, Property, Word, from_fields, possible
 from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, gathered, names, spread
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Rule, RuleModel
@@ -115,23 +115,10 @@ class Textbook(RuleModel[State]):
         return _as_state((decision, participants, sent, heard | 1 << which))
 
     def properties(self) -> Sequence[Property[State]]:
-        all_are = partial(_all_are, self.participants)
         return (
             Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
-            Property(
-                "commit_agreement",
-                Mood.SOMETIMES,
-                "All participants have committed.",
-                partial(all_are, Position.COMMITTED),
-                self.text,
-            ),
-            Property(
-                "abort_agreement",
-                Mood.SOMETIMES,
-                "All participants have aborted.",
-                partial(all_are, Position.ABORTED),
-                self.text,
-            ),
+            possible("commit_agreement", "All participants have committed.", partial(_all_are, Position.COMMITTED)),
+            possible("abort_agreement", "All participants have aborted.", partial(_all_are, Position.ABORTED)),
             Property("decided", Mood.EVENTUALLY, "Every participant has ended.", _decided, self.text),
         )
 
@@ -162,8 +149,8 @@ def _mixed(state: State) -> str:
     return f"participant {committed} has committed and participant {aborted} has aborted."
 
 
-def _all_are(count: int, position: Position, state: State) -> bool:
-    return state.participants.count(position) == count
+def _all_are(position: Position, state: State) -> bool:
+    return state.participants.count(position) == len(state.participants)
 
 
 def _decided(state: State) -> bool:
