@@ -10,10 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch off Python's cyclic garbage collector inside a `with` block, to save time.
-
-    A search makes millions of states, but they are tuples without cycles, so the collector would find nothing.
-    """
+    """Switch off Python's cyclic garbage collector in a `with` block; the tuples of a search make no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

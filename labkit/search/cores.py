@@ -44,11 +44,7 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """A chunk of work for a helper process: encoded states to expand, and codes that this helper does not have yet.
-
-    A code is a number that stands for one value of a state's field. For `is_last` and `are_often_met` see
-    `Expander.expand`.
-    """
+    """A chunk of encoded states for a helper to expand, and the codes that this helper does not have yet (`news`)."""
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -60,9 +56,8 @@ class _Portion(NamedTuple):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    A level contains the states at one distance from the start. The processes share the first level with at least `wide`
-    states, and later levels that are not much smaller; one process handles all other levels. Raises `InvalidInput`
-    unless `cores` is 1 to `MOST_CORES`.
+    They share levels with at least `wide` states, and later ones that are not much smaller; one process handles the
+    other levels. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -78,11 +73,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A helper process of a search, as the leading process represents it.
-
-    The leading process keeps a pipe to the helper, the numbers of the chunks of states that the helper has not answered
-    yet, and the number of codes that the helper knows.
-    """
+    """A helper process of a search, as the leading process represents it."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
@@ -117,10 +108,7 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """A breadth-first search of a simulator's states, in which several processes share the work on each large level.
-
-    A level contains the states at one distance from the start.
-    """
+    """A breadth-first search of a simulator's states, in which several processes share the work on each large level."""
 
     def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
         self.helpers: list[Helper] = []
@@ -132,10 +120,7 @@ class SharedSearch(Generic[StateT]):
         self._sent = self._admitted = 0
 
     def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
-        """Visit every state, and return the same result as `labkit.sim.explore.explore` with these arguments.
-
-        Raises `JobFailed` if a helper process dies.
-        """
+        """Return the same result as `labkit.sim.explore.explore`. Raises `JobFailed` if a helper process dies."""
         if self._cores == 1:
             return explore(self._model, max_states=max_states, keep_going=keep_going)
         search = self._search = Search(self._model, max_states, keep_going)
@@ -183,9 +168,8 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks of states to the helper processes, until none can take another chunk or no chunk is left.
-
-        Every helper gets a first chunk before any helper gets a second one.
+        """Send chunks of states to the helpers, one each before any gets a second, until all are busy or no chunk is
+        left.
         """
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
@@ -228,7 +212,7 @@ class SharedSearch(Generic[StateT]):
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
     """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes.
 
-    `begun` is the search at the time of the fork, and `others` are pipes that this process does not need.
+    `others` are pipes that this process does not need.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leader handles Ctrl-C
     gc.disable()  # states are tuples and make no cycles

@@ -26,18 +26,11 @@ class Files(NamedTuple):
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of the file with this `kind` of content, such as "sent".
-
-        `level` is the number of steps from the start to the states in the file, and `part` the number of their
-        partition.
-        """
+        """Return the path of the file with this `kind` of content, such as "sent"."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into a file of the search. If the process dies meanwhile, the file is complete or absent.
-
-        `kind`, `level` and `part` identify the file, as in `Files.path`.
-        """
+        """Pickle a value into a file of the search, which is complete or absent if the process dies meanwhile."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
@@ -46,10 +39,7 @@ class Files(NamedTuple):
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write a NumPy array into a file of the search. If the process dies meanwhile, the file is complete or absent.
-
-        `kind`, `level` and `part` identify the file, as in `Files.path`.
-        """
+        """Write an array into a file of the search, which is complete or absent if the process dies meanwhile."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
@@ -64,8 +54,8 @@ class Files(NamedTuple):
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
         """Write the states that a task has reached into one file, grouped by the partition that each state belongs to.
 
-        `part` is the partition that the task works on, and `of` the number of partitions. The file begins with the
-        width of a row in bytes and the start of each group, so that a reader can load a single group.
+        `of` is the number of partitions. The file begins with the width of a row in bytes and the start of each group,
+        so that a reader can load a single group.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)

@@ -122,10 +122,7 @@ def explore_on_spark(
 
 
 class Levels:
-    """The part of a search that runs in Spark's driver: it processes one level after the other.
-
-    A level contains the states at one distance from the start.
-    """
+    """The part of a search that runs in Spark's driver: it processes one level after the other."""
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -135,11 +132,7 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Search one level after the other until a level has no new states, and return the result.
-
-        The search ends early after `max_states` states, or when `keep_going` returns False. Raises `JobFailed` if Spark
-        fails.
-        """
+        """Search one level after the other until a level has no new states. Raises `JobFailed` if Spark fails."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -208,10 +201,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Call `work` with each number in `parts`, and return the results in the same order.
-
-        The calls run in Spark tasks, or in this process if they concern few `states`.
-        """
+        """Return the result of `work` for each of the `parts`, from Spark tasks unless they concern few `states`."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -315,10 +305,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, store them, and return a report.
-
-    The successors are grouped by the partitions that they themselves belong to.
-    """
+    """Compute the successors of partition `part` of a level, store them by the partitions that own them, and report."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -342,10 +329,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store the successors that had to wait because they contained values without a code.
-
-    They are the successors of the states in partition `part`. An encoded state has `width` bytes.
-    """
+    """Encode and store the successors of partition `part` that contained values without a code."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -354,10 +338,9 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Find the new states among those sent to partition `part`, store them for the next level, and return their number.
+    """Find the new states among those sent to partition `part`, store them for the next level, and count them.
 
-    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote. An encoded state
-    has `width` bytes.
+    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote.
     """
     files = search.files
     # In the order of `senders`, so that the order of the new states does not depend on which task ended first.

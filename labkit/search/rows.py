@@ -51,10 +51,7 @@ def pairs(states: Keys, parents: Keys) -> Pairs:
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays of states and parents, after widening every number to `width` bytes.
-
-    No number may be wider already.
-    """
+    """Concatenate arrays of states and parents, after widening every number to `width` bytes."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
@@ -81,8 +78,7 @@ def first_of_each(rows: Pairs) -> Pairs:
 def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
     """Merge the states that one level of a search has reached into the states visited before.
 
-    Returns the array of all states visited so far, and the rows of `reached` whose state is new. Both arrays are sorted
-    and without duplicates.
+    Returns all states visited so far, and the rows of `reached` whose state is new, both sorted and without duplicates.
     """
     reached = first_of_each(reached)
     states = np.ascontiguousarray(reached["state"])
@@ -102,10 +98,7 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return an array with the number of each state's partition, from 0 to `parts` - 1.
-
-    The number is computed from a hash of the state. The hash is the same however many bytes encode a state.
-    """
+    """Return the number of each state's partition, from a hash that does not depend on the width of the rows."""
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
     mixed = np.zeros(len(states), np.uint64)

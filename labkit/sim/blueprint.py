@@ -38,9 +38,7 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
     """Return a dict from name to scenario (a named example run), read from a package's file `scenarios.toml`.
 
-    `package` is the package of a simulator. `script` is a function that converts the text in a scenario's field
-    `script` into the argument of the simulator's own `play`. By default, that argument is the text itself, which has
-    action names separated by spaces.
+    `script` converts the text in a scenario's field `script` into the argument of the simulator's own `play`.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -61,29 +59,19 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
-    """Continue a run until only faults can happen, and return the run.
-
-    `choose` picks the next action from those that an example run may take although its script does not name them
-    (`unasked`). By default, it picks the first.
-    """
+    """Continue a run until only faults can happen, and return it. `choose` picks one of the `unasked` actions."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the possible actions that an example run may take although its script does not name them.
-
-    Other actions, such as most faults, happen in an example run only if its script names them.
-    """
+    """Return the possible actions that an example run may take although its script does not name them."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Take these steps (action names separated by spaces), then continue until only faults can happen.
-
-    Returns the run.
-    """
+    """Take these steps (action names separated by spaces), go on until only faults can happen, and return the run."""
     return go_on(play(model, steps), model)
 
 
@@ -145,19 +133,13 @@ class Blueprint(Generic[ModelT, ScriptT]):
         return (self.build or self.model)(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the scenario of this name.
-
-        Raises `InvalidInput`, which suggests another name, if there is no such scenario.
-        """
+        """Return the scenario of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
         if name not in self.scenarios:
             suggestion = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {suggestion}")
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """Play the scenario of this name to its end and return its trace.
-
-        Raises `InvalidInput` if there is no such scenario.
-        """
+        """Play the scenario of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

@@ -41,10 +41,7 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """Return whether this pipeline's sink commits before or after the engine logs the batch as finished.
-
-        The order is the engine's if the sink supports it, and otherwise the sink's default.
-        """
+        """Return the pipeline's commit order: the engine's if the sink supports it, otherwise the sink's default."""
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 
@@ -54,9 +51,8 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters with which the simulator `pipeline` simulates this pipeline.
-
-        The result is a dict from a parameter's name to its value. The simulated input has four records in two batches.
+        """Return the parameters of the simulator `pipeline` for this pipeline; its input is four records in two
+        batches.
         """
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
@@ -69,10 +65,7 @@ class Chain(NamedTuple):
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
-    """Return the pipeline of these three names.
-
-    Raises `InvalidInput`, which suggests the most similar name, if there is no such source, engine or sink.
-    """
+    """Return the pipeline of these names. Raises `InvalidInput`, which suggests a similar name, for an unknown one."""
     for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
             raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")

@@ -30,27 +30,17 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the properties that the search need not check any more.
-
-        These are the violated properties, and the "sometimes" properties that a state has fulfilled.
-        """
+        """Return the names of the properties that the search need not check any more."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Stop checking the properties with these names, because another process of the search has decided them.
-
-        That process has seen a state that violates the property or, for a "sometimes" property, one that fulfils the
-        property.
-        """
+        """Stop checking the properties with these names, because another process of the search has decided them."""
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Check new states against all "always" and "sometimes" properties.
-
-        A violated property moves to `broken`, and a fulfilled "sometimes" property is no longer checked.
-        """
+        """Check new states against the "always" and "sometimes" properties, and remove those that they decide."""
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
             if claim.where not in picked:

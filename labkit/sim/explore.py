@@ -115,8 +115,7 @@ def explore(
 ) -> Exploration:
     """Visit every state that the simulator can reach, breadth first, and return the result.
 
-    The search ends early after `max_states` states, or when `keep_going` returns False. The search calls `keep_going`
-    at intervals, and passes its progress.
+    The search ends early after `max_states` states, or when `keep_going`, called at intervals, returns False.
     """
     return Search(model, max_states, keep_going).run().result()
 
@@ -160,16 +159,12 @@ class Search(Generic[StateT]):
     def are_often_met(self) -> bool:
         """Return whether the search has reached most states several times.
 
-        If so, the search keeps a set of recent states, because looking up a state there is faster than encoding it
-        again.
+        If so, it keeps a set of recent states, because looking up a state is faster than encoding it again.
         """
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Search until a level has no new states, and return this object.
-
-        A level contains the states at one distance from the start.
-        """
+        """Search until a level has no new states, and return this object."""
         while self.level:
             self.advance()
         return self
@@ -177,8 +172,7 @@ class Search(Generic[StateT]):
     def advance(self) -> None:
         """Check each state of the current level and take every enabled action in it; new states become the next level.
 
-        A level contains the states at one distance from the start. If the search has to stop within the level, it
-        checks the remaining states but takes no more actions.
+        If the search has to stop, it still checks the remaining states of the level but takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -186,10 +180,7 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Check the properties in these states and, unless the search must stop, take every action in them.
-
-        The states, encoded as numbers, are a part of the current level.
-        """
+        """Check the properties in these states and, unless the search must stop, take every action in them."""
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
@@ -208,9 +199,8 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Take over the result of a helper process, as if this process had checked and expanded the states itself.
-
-        `numbers` encodes the states that the helper expanded, and `expansion` is the helper's result.
+        """Take over a helper's result for the states `numbers`, as if this process had checked and expanded them
+        itself.
         """
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
@@ -237,10 +227,9 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the successors that a helper process has computed, until the search must stop.
+        """Add the successors that a helper has computed, until the search must stop.
 
-        `numbers` are the states that the helper expanded, and `reached` has the successors of the first, then those of
-        the second, and so on. Returns the index in `numbers` of the last state whose successors were added.
+        Returns the index in `numbers` of the last state whose successors were added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -288,10 +277,7 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether the search must stop, because it reached the limit of states or `keep_going` returned False.
-
-        The reason is stored in `stopped`.
-        """
+        """Return whether the search must stop, because of its limit or of `keep_going`; `stopped` says why."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):

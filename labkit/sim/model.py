@@ -85,10 +85,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One step of a simulator: its name, and the number of the process, partition or message that it concerns.
-
-    The number is -1 if the step concerns no process, partition or message.
-    """
+    """One step of a simulator: its name, and the number of the process, partition or message it concerns, or -1."""
 
     name: str
     which: int = -1
@@ -140,11 +137,7 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property that is violated in each state for which `broken` returns a text, the reason for the violation.
-
-    For any other state, `broken` returns an empty text. `sentence` tells users what the property means. `mood` and
-    `where` say in which states the property must hold.
-    """
+    """Return a property that is violated in each state for which `broken` returns a text, which is the reason."""
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
@@ -207,9 +200,8 @@ class Model(ABC, Generic[StateT]):
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with its interchangeable processes (`seats`) reordered.
-
-        The process at index `order[0]` becomes the first, the one at `order[1]` the second, etc.
+        """Return the state with its interchangeable processes (`seats`) reordered: the one at `order[0]` comes first,
+        etc.
         """
         return state
 
@@ -218,9 +210,8 @@ class Model(ABC, Generic[StateT]):
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action.
-
-        Raises `InvalidAction`, which lists the enabled actions, if `action` is not enabled.
+        """Return the state after an action. Raises `InvalidAction`, which lists the enabled actions, if it is not
+        enabled.
         """
         enabled = self.actions(state)
         if action not in enabled:

@@ -102,10 +102,7 @@ class Packer(Generic[StateT]):
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """Return the parts of a state that have a value without a code, as pairs of the part's index and the value.
-
-        The parts are the fields, and each process in the field that `Model.row` names.
-        """
+        """Return the parts of a state that have a value without a code, as pairs of the part's index and the value."""
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
@@ -125,10 +122,7 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Assign no more codes, so that `pack` raises `KeyError` for a new value.
-
-        With `is_closed=False`, `pack` assigns codes to new values again.
-        """
+        """Let `pack` raise `KeyError` for a new value, not assign a code; with `is_closed=False`, undo this."""
         for table in self._tables:
             table.is_closed = is_closed
 
@@ -145,10 +139,7 @@ class Packer(Generic[StateT]):
 
     @property
     def width(self) -> int:
-        """Return the number of parts of a state that are encoded separately.
-
-        The parts are the fields, and each process in the field that `Model.row` names.
-        """
+        """Return the number of parts of a state that are encoded separately."""
         return len(self._tables)
 
     @property

@@ -40,10 +40,7 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens in an example run (scenario) only if the run's script names the action.
-
-        Unless the rule says otherwise (`on_cue`), this is so for all actions except steps and restarts.
-        """
+        """Return whether an example run (scenario) takes the action only if its script names it (see `on_cue`)."""
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue
@@ -80,17 +77,13 @@ class RuleModel(Model[StateT]):
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return the sentence that describes an action, with placeholders in braces such as `{which}`.
-
-        Simulators override this if a parameter changes what an action does.
+        """Return an action's sentence with placeholders such as `{which}`; simulators may choose it by their
+        parameters.
         """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
-
-        The mapping needs no entry for `{which}`, which is always replaced by the action's number.
-        """
+        """Return the values to fill into an action's sentence, by placeholder; `{which}`, its number, needs none."""
         return {}
 
 

@@ -79,18 +79,12 @@ def run_of(what: str | Trace) -> tuple[Trace, str]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the results that a simulator computes from a whole run, as a mapping from name to value.
-
-    An example of a result is the waiting time of each process.
-    """
+    """Return the results that a simulator computes from a whole run, such as waiting times, by name."""
     return blueprint(walk.model.name).facts(walk)
 
 
 def meaning(fact: str) -> str:
-    """Return a phrase that explains the result `fact`, which a simulator computes from a run.
-
-    Raises `KeyError` for an unknown name.
-    """
+    """Return a phrase that explains the result `fact` of a run. Raises `KeyError` for an unknown name."""
     for exported in MODELS.values():
         if fact in exported.meanings:
             return exported.meanings[fact]
@@ -98,11 +92,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return one result of `facts` as text for the user.
-
-    For a verdict, the text is that of the verdict. For any other result, it has the meaning and the value. `name` is
-    the result's name, and `fact` its value.
-    """
+    """Return one result of `facts` as text for the user: a verdict's own text, or the result's meaning and value."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

@@ -30,10 +30,7 @@ _ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the description of the simulator with this name, which may be an open model.
-
-    A learner programs a part of an open model. Raises `InvalidInput` for an unknown name.
-    """
+    """Return the description of a simulator or an open model. Raises `InvalidInput` for an unknown name."""
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
@@ -42,10 +39,7 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return the simulator of this name with these parameters; all other parameters have their defaults.
-
-    Raises `InvalidInput` for an unknown name or a value that is not allowed.
-    """
+    """Return a simulator with these parameters. Raises `InvalidInput` for an unknown name or a value not allowed."""
     model: Model[Any] = blueprint(name).make(parameters)
     return model
 
@@ -108,10 +102,7 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Take every action of a trace in its simulator, and return the run.
-
-    Raises `InvalidAction`, with the number of the step, for an action that is not enabled.
-    """
+    """Return the run with the actions of a trace. Raises `InvalidAction`, with its number, for a step not enabled."""
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

@@ -47,11 +47,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the judge finds no violation of `name`, such as no_loss, in states selected by `where`.
-
-        If `where` is None, all states are checked. `sentence` tells users what the claim means, and `because` returns
-        the reason why a state violates it.
-        """
+        """Return the claim that the judge finds no violation of `name`, such as no_loss, where `where` is true."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -59,10 +55,7 @@ class StateJudge(ABC, Generic[StateT]):
         return Property(name, Mood.ALWAYS, sentence, holds, because or self.because, where)
 
     def all_out(self, sentence: str, where: Callable[[StateT], bool]) -> Property[StateT]:
-        """Return the claim that, in at least one state selected by `where`, readers have seen every record.
-
-        `sentence` tells users what the claim means.
-        """
+        """Return the claim that, in at least one state selected by `where`, readers have seen every record."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

@@ -78,10 +78,7 @@ class Replay:
         return walk
 
     def forward(self, action: Action) -> Any:
-        """Take one action in the current state and return the new state.
-
-        Raises `InvalidAction` if the action is not enabled.
-        """
+        """Take an action in the current state and return the new state. Raises `InvalidAction` if it is not enabled."""
         self.states.append(self.model.step(self.state, action))
         self.actions.append(action)
         return self.state

@@ -173,10 +173,7 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
-    """Return the member of the enumeration `kind` that a text names. Raises `InvalidInput` if there is no such member.
-
-    The error message calls the enumeration `what`.
-    """
+    """Return the member of `kind` that a text names. Raises `InvalidInput`, which calls the enumeration `what`."""
     names = [each.value for each in kind]
     if text not in names:
         raise InvalidInput(f"there is no {what} {text[:40]!r}; {nearest(text[:40], names)}")
@@ -224,10 +221,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return the default kind of output: a transaction if rows become visible together with another write.
-
-    If they do not, rows are appended one by one.
-    """
+    """Return the default output: a transaction if rows become visible with another write, otherwise single rows."""
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 
@@ -245,8 +239,7 @@ READS = {
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    A restart reads the first of these records that the job writes: decision, state, marker, notice, plan. If the job
-    writes markers, the restart skips the output of marked steps. If there is staged output, the restart publishes the
+    A restart reads the first of `READS` that the job writes, skips the output of marked steps, and publishes staged
     output of decided steps.
     """
     writes = writes_of(steps)
@@ -258,10 +251,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return the reason why an order of writes or its recovery makes no sense; an empty text if they make sense.
-
-    The reason is a clause that can end a sentence.
-    """
+    """Return a clause that says why an order of writes or its recovery makes no sense; empty if they make sense."""
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"

@@ -21,10 +21,7 @@ SINKS: dict[Strategy, SinkClass] = {strategy: import_module(f"{__name__}.{strate
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
-    """Raise `InvalidInput` if the store lacks a capability, such as transactions, that this sink strategy needs.
-
-    `store` is a key of `STORES`, such as `sqlite`.
-    """
+    """Raise `InvalidInput` if the store lacks a capability, such as transactions, that this sink strategy needs."""
     needed = strategy.facts.needs
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))

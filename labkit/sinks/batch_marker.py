@@ -15,10 +15,7 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """A sink that writes the rows of a batch and a marker with the batch's id in one transaction.
-
-    Some Spark jobs do this in foreachBatch.
-    """
+    """A sink, common in foreachBatch, that writes the rows of a batch and its id as a marker in one transaction."""
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 

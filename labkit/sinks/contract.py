@@ -42,10 +42,9 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery, which commits or aborts one transaction or log.
+    """One step of recovery, which commits or aborts one transaction or log; `sentence` describes it for the user.
 
-    `sentence` describes the step for the user. `carry_out` performs the step and returns None. If the store has lost
-    the rows, it returns a sentence about the loss instead.
+    `carry_out` performs the step, and returns a sentence about the loss if the store has lost the rows.
     """
 
     sentence: str
@@ -71,10 +70,7 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write the rows of one task and return the task's vote, or None if nothing is left to commit.
-
-        The method runs inside the task.
-        """
+        """In the task, write its rows and return its vote, or None if nothing is left to commit."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
         """Return a context manager that the driver enters when it has all votes, and leaves before it calls `commit`.
@@ -88,11 +84,7 @@ class Sink(ABC, Generic[StoreT]):
         """On the driver, make the rows of a batch visible; do nothing if a sink's rows are already visible."""
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Abort the transactions that earlier attempts of the same task left open or prepared.
-
-        The task calls this before it writes, because it might otherwise wait for locks of a dead executor's
-        transactions.
-        """
+        """Before a task writes, abort open or prepared transactions of its earlier attempts, which may hold locks."""
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
         """Abort the unfinished transactions that no vote in `votes` names: those of this batch and of earlier batches.
@@ -102,10 +94,9 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that a new driver must carry out to recover.
+        """Return the steps of a new driver's recovery: commit the batches in `decided`, abort other transactions.
 
-        The steps commit the batches in `decided`, and abort all other unfinished transactions. `decided` is a list of
-        pairs: a batch that must be committed, and the batch's votes.
+        `decided` has pairs of a batch that must be committed and its votes.
         """
         return []
 
@@ -138,10 +129,9 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items, call `reach` for the failpoint `MID_COMMIT`, and yield the second half.
+        """Yield the first half of the items, pass the failpoint `MID_COMMIT`, and yield the second half.
 
-        At this failpoint a test can kill the process in the middle of the commit. A single item is yielded without the
-        failpoint.
+        A single item is yielded without the failpoint.
         """
         half = len(items) // 2
         if half:
@@ -157,8 +147,8 @@ CHUNK = 1_000
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
     """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it takes the next list.
 
-    The first list has one row, because the failpoint `MID_WRITE` comes after the first row. No list has two rows for
-    which `distinct` returns the same value, because a store may refuse two rows with the same key in one call.
+    The first list has one row, because the failpoint `MID_WRITE` comes after the first row. No list has two rows with
+    the same `distinct` value, because a store may refuse two rows with one key in one call.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -172,10 +162,9 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Yield the rows, and call `reach` for the failpoint `MID_WRITE` (a place to kill) after the first row is written.
+    """Yield the rows, and call `reach` for the failpoint `MID_WRITE` after the first row is written.
 
-    This works only if the caller writes each row before it takes the next row: when it takes the second row, it has
-    written the first.
+    This works only if the caller writes each row before it takes the next row.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

@@ -98,10 +98,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Handle the notification that `commits/N` is durable for this batch and all earlier batches.
-
-        The notification may be late or repeated.
-        """
+        """Handle the notification, which may be late or repeated, that `commits/N` is durable up to this batch."""
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -118,10 +115,7 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """Spark's commit order: the sink commits, then Spark writes `commits/N`.
-
-    A crash between the two steps makes Spark repeat the batch.
-    """
+    """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
         """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. In this order the sink has committed already."""
@@ -142,10 +136,9 @@ class DecisionOrder(Coordinator):
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commit, in order, all batches with stored votes, up to and including the batch `batch`.
+        """Commit, in order, all batches with stored votes, up to and including `batch`.
 
-        A lock allows only one process at a time to do this, because two processes would flush the same write-ahead log
-        twice.
+        A lock keeps a second process from doing the same, which would flush a write-ahead log twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
@@ -177,17 +170,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to kill) after the plan `offsets/N` is durable and before the first row.
-
-    An adapter calls this function at the beginning of each batch.
-    """
+    """At the start of a batch, call `reach` for the failpoint after `offsets/N` is durable and before the first row."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint (place to kill) after the file `commits/N` is durable.
-
-    The file `commits/N` records that batch N is done. A sink learns of it from the engine's notification or, at the
-    latest, from the start of the next batch.
-    """
+    """Call `reach` for the failpoint after `commits/N`, the record that batch N is done, is durable."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -21,10 +21,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit the transactions of all tasks of a batch, one after the other.
-
-        In between, readers see the rows of some tasks, but not yet those of the remaining tasks.
-        """
+        """Commit the transactions of a batch one by one; in between, readers see the rows of some tasks only."""
         for half in self.in_halves(votes, batch):
             for vote in half:
                 self.store.commit(vote.handle)
@@ -36,10 +33,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the query's unfinished transactions that no vote in `votes` names.
-
-        Transactions of later batches are left alone.
-        """
+        """Abort the query's unfinished transactions, up to this batch, that no vote in `votes` names."""
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:

@@ -30,11 +30,7 @@ class LogSegment:
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Sync the log file to the disk and rename it.
-
-        The new name is the same for every attempt, so the file replaces the log of an earlier attempt at the same
-        batch.
-        """
+        """Sync the log file to the disk and rename it to the name that all attempts at the batch share."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -56,10 +52,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Append the logged rows of a batch to the store, and then confirm the batch.
-
-        Do nothing if the batch is already confirmed.
-        """
+        """Append the logged rows of a batch to the store, and then confirm it; does nothing if it is confirmed."""
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]

@@ -88,10 +88,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
-
-        For a copy of a task's state, the value is the name of the task.
-        """
+        """Return the values to fill into an action's sentence: for a copy of a task's state, the name of the task."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}

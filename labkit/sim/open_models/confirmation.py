@@ -69,9 +69,8 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: the batch, its rows' offsets, and the confirmed batches.
-
-        The result is None if the learner's function is not called after this action.
+        """Return the batch, the offsets of its rows and the confirmed batches; None if no commit begins after this
+        action.
         """
         if action.name != "seal" or not self._commits(after):
             return None
@@ -80,10 +79,7 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the steps of the learner's commit as actions, followed by the engine's log entry `commits/N`.
-
-        Raises `ValueError` for an invalid step.
-        """
+        """Return the learner's steps as actions, and then `commits/N`. Raises `ValueError` for an invalid step."""
         query = after.query
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
@@ -105,10 +101,10 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check.
+        """Return those properties of the pipeline that depend on the commit, and that `commits/N` follows the
+        confirmation.
 
-        They say that no row is lost, that the run ends, and that the sink confirms batch N durably before the engine
-        writes `commits/N`. If no crash can come between a row and its confirmation, no row may be duplicated, either.
+        Duplicates are allowed if a crash can come between a row and its confirmation.
         """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."

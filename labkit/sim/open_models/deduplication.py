@@ -50,10 +50,8 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the arguments of the learner's function: the message's id, and two lists of known ids.
-
-        The first list has the ids in the receiver's durable table, and the second the ids in its memory. The result is
-        None if the learner's function is not called after this action.
+        """Return the id of a received message, the ids in the durable table, and those in memory; None after other
+        actions.
         """
         if action.name != "receive":
             return None
@@ -62,10 +60,7 @@ class OpenDeduplication(Delivery):
         return process.held.name, members(process.ids), members(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, followed by `finish`, which ends the handling of the message.
-
-        Raises `ValueError` for an unknown step.
-        """
+        """Return the learner's steps as actions, and then `finish`. Raises `ValueError` for an unknown step."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")
@@ -105,11 +100,7 @@ class OpenDeduplication(Delivery):
         return state._replace(processes=(state.processes[0], receiver))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check.
-
-        They say that no output row is lost or duplicated, that every record stays durable until it has come out, and
-        that the run ends.
-        """
+        """Return those properties of the chain that depend on the receiver."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -31,9 +31,8 @@ class OpenRecovery(TwoPhaseCommit):
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the argument of the learner's function: the recovering participant's log, as a list of words.
-
-        The result is None if the simulator decides this action, not the learner's function.
+        """Return the argument of the learner's function, the participant's log; None if the simulator decides the
+        action.
         """
         if action.name not in self.steps:
             return None
@@ -53,10 +52,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: those of two-phase commit, and one about participants that wait.
-
-        The latter says that only a participant that has voted yes may wait for a decision.
-        """
+        """Return the properties of two-phase commit, and that only a participant that has voted yes may wait."""
         sentence = "A participant that has not voted yes never waits for a decision."
         return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 

@@ -48,10 +48,7 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether the engine may run the task that wrote transaction `number` a second time.
-
-        Only a prepared first run in the current batch may be repeated, and the number of retries is limited.
-        """
+        """Return whether the engine may repeat the task of a transaction: a prepared first run in the current batch."""
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
         again = [each.handle for each in transactions if each.handle.attempt]
@@ -120,10 +117,7 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, followed by `resolved`, which ends the recovery.
-
-        Raises `ValueError` for an invalid step.
-        """
+        """Return the learner's steps as actions, and then `resolved`. Raises `ValueError` for an invalid step."""
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:

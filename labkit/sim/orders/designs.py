@@ -55,9 +55,9 @@ RECOVERIES = tuple(
 
 
 def every(most: int = 7) -> Iterator[Design]:
-    """Yield every sensible order of at most `most` durable writes of a job, with each sensible recovery.
+    """Yield every sensible order of at most `most` durable writes, with each sensible recovery, in a fixed order.
 
-    `why_not` says which designs are not sensible. Designs with few writes come first, always in the same order.
+    `why_not` says which designs are not sensible. Designs with few writes come first.
     """
     for size in range(most):
         for chosen in combinations(_CHOSEN, size):
@@ -127,10 +127,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return a clause that says why a recovery that undoes output never finds output to undo.
-
-    The clause is empty if the recovery can find such output, or if it undoes none.
-    """
+    """Return a clause that says why a recovery that undoes output never finds any; empty if it may, or undoes none."""
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
         return ""
@@ -140,10 +137,7 @@ def undone_in_vain(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return a clause that names a useless recovery rule, or a write that recovery never reads.
-
-    The clause is empty if there is no such rule or write.
-    """
+    """Return a clause that names a useless recovery rule, or a write that recovery never reads; empty if none."""
     start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {

@@ -48,10 +48,7 @@ _FAULTS = {
 
 
 def killing(claim: str, trace: Trace) -> str:
-    """Return a sentence that says when the process dies in this run, and which violation readers then see.
-
-    `claim` is the name of the property that the run violates.
-    """
+    """Return a sentence that says when the process dies in a run that violates `claim`, and what readers then see."""
     walk = replay(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]

@@ -37,10 +37,7 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search all runs of an order of writes twice, and return the results of both searches.
-
-    In the first search, a step that is repeated after a crash gets the same rows; in the second, it may get others.
-    """
+    """Search all runs of an order of writes in each of the `WORLDS`, and return the results."""
     results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,
@@ -66,8 +63,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield each order of writes with its `Verdicts`.
-
-    The searches for an order run only when the caller asks for the next pair.
-    """
+    """Yield each order of writes with its `Verdicts`, which are computed when the caller asks for them."""
     return ((design, verdicts(design)) for design in designs)

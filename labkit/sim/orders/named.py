@@ -37,7 +37,7 @@ NAMED = dict(_built())
 
 
 def named(text: str) -> Design:
-    """Return the write order of the real system with this name, or the order in a text such as "plan > visible".
+    """Return the write order of a real system by its name, or the order in a text such as "plan > visible".
 
     Raises `InvalidInput` for any other text.
     """
@@ -49,16 +49,10 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault, other than a crash, that the verdict on a real system assumes.
-
-    `text` is the name of the system. For any other text, the result is `NONE`.
-    """
+    """Return the fault that the verdict on the real system `text` assumes; `NONE` for any other text."""
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems with this order of writes.
-
-    Systems whose verdict does not assume this fault are left out.
-    """
+    """Return the short names of the real systems with this order of writes whose verdict assumes this fault."""
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

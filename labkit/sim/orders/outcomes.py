@@ -42,10 +42,7 @@ class OrderResult(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a hash of all that readers can have seen.
-
-        Orders of writes with the same hash look the same to every reader.
-        """
+        """Return a hash of all that readers can have seen; orders with the same hash look the same to every reader."""
         return digest(self.readers)
 
 
@@ -55,11 +52,7 @@ def digest(readers: Iterable[ReaderSaw]) -> str:
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a job with this design: its order of writes, kind of output and recovery.
-
-    `world` says which rows a repeated step gets, and `more` are other parameters of the simulator. Raises
-    `InvalidInput` for a value that is not allowed.
-    """
+    """Return the simulator of a design; `more` are other parameters. Raises `InvalidInput` for a value not allowed."""
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 

@@ -56,10 +56,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the order of writes in this cell of the table of orders; None if no store can implement it.
-
-    `block` is a kind of output, `row` the order of output and decision, and `column` names the additional writes.
-    """
+    """Return the order of writes in this cell of the table; None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -80,10 +77,7 @@ def without_plan(design: Design) -> Design:
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return the table of orders of writes, as a dict from cell (block, row, column) to the order in this cell.
-
-    The value is None if no store can implement the order.
-    """
+    """Return the cells (block, row, column) of the table, each with its order of writes or None (see `square`)."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
@@ -145,11 +139,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the names of the real systems in each cell of the table of orders of writes.
-
-    The result is a dict from cell (block, row, column) to names. Systems whose verdict assumes a fault are left out,
-    because a cell shows the output after crashes only.
-    """
+    """Return the names of the real systems in each cell of the table, without those whose verdict assumes a fault."""
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if each.fault is Fault.NONE and (place := square_of(each.design)) is not None:

@@ -40,11 +40,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results of a run, as a mapping from name to value.
-
-    The results are the costs of its checkpoints, the offsets and counts in the latest complete checkpoint, and the word
-    counts at the end.
-    """
+    """Return a run's checkpoint costs, its latest complete checkpoint, and the counts and visible rows at its end."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

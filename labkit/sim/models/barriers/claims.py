@@ -63,10 +63,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield one `Channel` for every channel: its records according to a checkpoint.
-
-        A task whose state is missing in the checkpoint counts as empty.
-        """
+        """Yield one `Channel` for every channel; a task whose state is missing in the checkpoint counts as empty."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -78,10 +75,7 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a task whose offset or state is missing in a checkpoint.
-
-        The sentence is empty if nothing is missing.
-        """
+        """Return a sentence that names a task whose offset or state a checkpoint lacks; empty if it lacks none."""
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -89,10 +83,7 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record which a checkpoint contains as received but not as sent.
-
-        The sentence is empty if there is no such record.
-        """
+        """Return a sentence that names a record that was received but not sent by then; empty if there is none."""
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -103,11 +94,7 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record which a channel has lost or doubled according to a checkpoint.
-
-        Such a record was sent more or less often than it was received or is in flight. The sentence is empty if there
-        is no such record.
-        """
+        """Return a sentence that names a record which a channel has lost or doubled; empty if there is none."""
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -120,10 +107,9 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record which a task has counted the wrong number of times.
+        """Return a sentence that names a record which a task has counted the wrong number of times; else empty.
 
-        In a correct checkpoint, a task has counted exactly once each record that is meant for it and lies before the
-        checkpoint's source offsets, and no other record. The sentence is empty if there is no wrong count.
+        A task must have counted exactly once each of its records before the checkpoint's source offsets, and no other.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -319,11 +305,7 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings) -> Sequence[Property[State]]:
-    """Return the properties that a search checks.
-
-    The properties say that checkpoints, barriers and the final output are correct, and that certain events are
-    possible.
-    """
+    """Return the properties to check: of checkpoints, barriers and final output, and events that must be possible."""
     groups = (_of_checkpoints, _of_barriers, _possible, _of_the_end)
     return [claim for group in groups for claim in group(settings)]
 

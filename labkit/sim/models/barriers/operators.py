@@ -55,10 +55,7 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return a pair: the task after a barrier (`item`) has overtaken all records in a channel, and these records.
-
-    The barrier does not overtake other barriers.
-    """
+    """Return the task after a barrier (`item`) has overtaken all records in a channel, and these records."""
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
@@ -66,19 +63,13 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether a task must not read a channel, because it waits for a barrier.
-
-    The task waits if the barrier of its next checkpoint has arrived in this channel, but not yet in all its channels.
-    """
+    """Return whether a task must not read a channel: a barrier has arrived there, but not yet in all its channels."""
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the result of a step in which a task takes the next item of a channel.
-
-    The result has the task's new state and the effects on other tasks.
-    """
+    """Return the effects of a step in which a task takes the next item of a channel."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -104,10 +95,9 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a pair: a task after its copy for checkpoint `due`, and the rows to commit with this checkpoint.
+    """Return a task after its copy for checkpoint `due`, and the multiset of rows to commit with this checkpoint.
 
-    The rows are a multiset, encoded as a number: its octal digit r, counted from the right and from 0, says how many
-    times record r occurs. Only the sink prepares rows, so for other tasks the number is 0.
+    Only the sink prepares rows; for other tasks, the multiset is empty (0).
     """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
@@ -131,11 +121,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return the new checkpoint `number`, which still lacks the states of all running tasks.
-
-    `sources` and `operators` are the states of all tasks. The checkpoint already has the last state of each task that
-    has ended.
-    """
+    """Return the new checkpoint `number`, which has only the last states of the tasks that have ended."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -188,9 +174,8 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator after a task has contributed its whole part to a checkpoint.
-
-    With `is_stored`, the part is also stored and acknowledged.
+    """Return the coordinator after a task has contributed its part to a checkpoint and, with `is_stored`, acknowledged
+    it.
     """
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
@@ -257,10 +242,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return a pair: the rows that are visible after a commit, and the transactions that are still prepared.
-
-    The commit makes the rows of all transactions up to checkpoint `number` visible.
-    """
+    """Return the visible rows and the remaining transactions after a commit of all up to checkpoint `number`."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

@@ -115,10 +115,7 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the latest complete checkpoint; 0 if there is none.
-
-        The coordinator announces this checkpoint to the sink, which then commits.
-        """
+        """Return the id of the latest complete checkpoint, which the coordinator announces to the sink; 0 if none."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))

@@ -270,10 +270,7 @@ class Settings:
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Return for each record the number of the task that counts its word.
-
-        Words are assigned to the tasks in turn, in the order of their first occurrence.
-        """
+        """Return for each record the number of the task that counts its word; words are dealt out in turn."""
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
@@ -282,10 +279,7 @@ class Settings:
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
-        """Return the records of a source at offsets [start, end) that go to the counting task `count`, as a multiset.
-
-        The default end lies after every input.
-        """
+        """Return the records of a source at offsets [start, end) for the counting task `count`, as a multiset."""
         return sum(
             once(record)
             for record in range(source, len(self.words), self.sources)

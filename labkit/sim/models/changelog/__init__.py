@@ -11,10 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Take these steps (action names separated by spaces), then continue to the end of the run, and return the run.
-
-    After the given steps, the consumer reads each change as soon as possible.
-    """
+    """Take these steps, then continue to the end of the run, in which the consumer reads as soon as possible."""
     return go_on(play(model, steps), model, itemgetter(-1))
 
 

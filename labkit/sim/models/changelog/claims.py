@@ -15,11 +15,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether all work is done, so that the consumer's table must equal the result of a batch query.
-
-    Both processes are up, the query has redone the work that a crash undid, and the consumer has read everything and
-    stored its position.
-    """
+    """Return whether all work is done: both processes are up, have caught up, and have read and stored everything."""
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 
@@ -35,11 +31,7 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings) -> Sequence[Property[State]]:
-    """Return the properties that a search checks.
-
-    The properties say that the consumer's table equals the batch query's result after every prefix of the input and at
-    the end, that the table has one row per key and the right total, and that certain events are possible.
-    """
+    """Return the properties to check: the consumer's table equals the batch query's result for every prefix."""
     always, difference = Mood.ALWAYS, partial(_difference, settings)
     same = "Whenever all messages are read, the table equals the batch query's result for the same records."
     in_the_end = "In the end the table equals the batch query's result, even if it differed before."

@@ -77,11 +77,7 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the consumer's table is wrong, because its sum is not the right one.
-
-        Before the last message of a record, the result is always False, because the sums may then differ although
-        nothing is wrong.
-        """
+        """Return whether the consumer's table has the wrong sum after the last message of a record."""
         return self.is_whole and self.reader_sum != self.records
 
 
@@ -92,10 +88,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total`, a comparison of two sums, for each message that was read or lost in a run, in order.
-
-    `states` are the states before, between and after the run's `actions`.
-    """
+    """Return one `Total` for each message that was read or lost in a run with these states and actions, in order."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0

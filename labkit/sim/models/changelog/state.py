@@ -177,10 +177,7 @@ class Settings(NamedTuple):
         return tuple(dict.fromkeys(self.words))
 
     def shows(self, count: int) -> bool:
-        """Return whether the query's result contains a key with this count.
-
-        If the parameter `at_most` is set, the result contains only keys whose count is not above it.
-        """
+        """Return whether the query's result contains a key with this count, which `at_most` limits if it is not 0."""
         return count > 0 and not (self.at_most and count > self.at_most)
 
 

@@ -13,11 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results of a run, as a mapping from name to value.
-
-    The results are the verdict, how often each process handled each record, and for how many steps each process kept a
-    record that it might have to send again.
-    """
+    """Return a run's verdict, how often each process handled each record, and how long each kept one to send again."""
     worked = [count for counts in executions(walk.states) for count in counts]
     return {"verdict": verdict_of(walk), "executions": worked, "waiting_steps": list(waited(walk.states))}
 

@@ -38,10 +38,9 @@ class Judge(StateJudge[State]):
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the records that have left the chain, in order, as an outside reader sees them.
+        """Return the records that have left the chain, in order, and a complete read of them at the end.
 
-        The history ends with a complete read of these records. This simulator has no batches, so every row has batch 0.
-        A row's incarnation is 1 plus the number of crashes before the row.
+        All rows have batch 0. A row's incarnation is 1 plus the number of crashes before the row.
         """
         rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])
@@ -62,10 +61,7 @@ def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the property that the output has no anomaly of the kind that `name`, such as no_duplicate, excludes.
-
-    `no_loss` is checked only at the end of a run, because until then a missing record may still come.
-    """
+    """Return the property that the output has no anomaly that `name` excludes; a loss is certain only at the end."""
 
     def because(state: State) -> str:
         return _WITNESS_SENTENCES[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
@@ -128,10 +124,7 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return how often each process after the source handled each record.
-
-    The result has one tuple per process, with a count for each record.
-    """
+    """Return, for each process after the source, how often it handled each record."""
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):

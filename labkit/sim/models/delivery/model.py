@@ -51,10 +51,9 @@ def send(state: State, hop: int, message: Message) -> State:
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return a pair: the state after the receiver of a network link has taken the next record, and this record.
+    """Return the state after the receiver of network link `hop` has taken the next record, and this record.
 
-    `hop` is the number of the link. With `remembers`, the connection stores the id of the record, to recognise
-    duplicates.
+    With `remembers`, the connection stores the id of the record, to recognise duplicates.
     """
     forward, back, ids = state.hops[hop]
     message = forward[0]
@@ -63,10 +62,7 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
-    """Return the state after an acknowledgement was sent back over the network link `hop`.
-
-    The acknowledgement is for the record with the id `name`.
-    """
+    """Return the state after an acknowledgement of the record with the id `name` was sent back over link `hop`."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 

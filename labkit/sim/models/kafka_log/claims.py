@@ -34,10 +34,9 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the records that a reader should receive.
+    """Return the records that a reader should receive: the input, then what another producer writes.
 
-    The value of a record is its number among the records of its key, from 1. The input comes first, then the records
-    that another producer writes without a transaction. In each partition, the two producers have different keys.
+    A record's value is its number among the records of its key, from 1; the producers have different keys.
     """
     counts: Counter[str] = Counter()
     records = []
@@ -76,10 +75,7 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that this reader has received, as a history that ends with a complete read of the log.
-
-        The history's field `hidden` has the records that the reader may not read yet.
-        """
+        """Return the records that this reader has received, and those that it may not read yet (`hidden`)."""
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -186,9 +182,8 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a request to commit that the coordinator refuses or has already fulfilled.
+    """Return the sentence for a request to commit that is refused or was fulfilled before; empty for any other.
 
-    The sentence is empty for other requests. `nothing_new` says that an earlier request has committed the transaction.
     `ends` says whether the job fails when a request is refused.
     """
     if was_refused:

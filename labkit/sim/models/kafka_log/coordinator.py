@@ -76,10 +76,9 @@ def is_busy(coordinator: Coordinator, name: int) -> bool:
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after InitProducerId, which raises the epoch of a transactional id.
+    """Return the coordinator after InitProducerId, which raises the epoch of the transactional id `name`.
 
-    `name` is the number of the id. If the id has an open transaction, the request also aborts this transaction. The new
-    epoch fences every producer with an older epoch.
+    The new epoch fences older producers, and an open transaction of the id is aborted.
     """
     entry = entry_of(coordinator, name)
     if entry is None:
@@ -90,10 +89,7 @@ def initialise(coordinator: Coordinator, name: int) -> Coordinator:
 
 
 def expire(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after it has aborted the transaction of id number `name` because of a timeout.
-
-    The abort raises the epoch, which fences the producer.
-    """
+    """Return the coordinator after a timeout: it aborts the transaction of id `name`, which fences the producer."""
     return _abort(coordinator, name, coordinator.log[name])
 
 
@@ -105,8 +101,7 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
     """Return the coordinator after AddPartitionsToTxn, or None if the producer is fenced.
 
-    `handle` is the producer's transactional id and epoch. The first partition opens the transaction and starts its
-    timeout.
+    The first partition opens the transaction and starts its timeout.
     """
     stage, epoch, partitions, age = coordinator.log[handle.name]
     if handle.epoch != epoch and rules.fences:
@@ -117,10 +112,9 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return a pair: the coordinator after a request to commit (EndTxn), and the coordinator's answer.
+    """Return the coordinator after a request to commit (EndTxn) by any process that knows id and epoch, and its answer.
 
-    Any process that knows the transactional id and the epoch may send the request, not only the producer. The caller
-    has checked that all earlier markers of the transactional id are written.
+    The caller has checked that all earlier markers of the transactional id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -147,10 +141,7 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """Return the coordinator after a transaction's marker was written into a partition.
-
-    `name` is the number of the transactional id. The last marker completes the transaction.
-    """
+    """Return the coordinator after a marker was written into a partition; the last one completes the transaction."""
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))

@@ -10,10 +10,8 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
-    """Return whether the job's producer may initialise the next transactional id.
-
-    The producer must have no transaction, some input must be left, and all markers of earlier transactions with the id
-    must be written.
+    """Return whether the job may initialise its next id: it has input and no transaction, and the id's markers are
+    written.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -21,28 +19,21 @@ def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
 
 
 def next_name(settings: Settings, job: Job) -> int:
-    """Return the transactional id for the next transaction.
-
-    The id is the number of the checkpoint that will commit the transaction. It is 0 if all transactions share one id.
-    """
+    """Return the id for the next transaction: the number of its checkpoint, or 0 if all transactions share one id."""
     return 0 if settings.reuses_id else job.number + 1
 
 
 def can_write(settings: Settings, job: Job) -> bool:
-    """Return whether the producer may write a record.
-
-    If all transactions share one id, the last transaction must be committed first.
-    """
+    """Return whether the producer may write; with one id for all, the last transaction must be committed first."""
     if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
 
 
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
-    """Return whether a checkpoint may start.
+    """Return whether a checkpoint may start: none is running, there is something to commit, and the interval is over.
 
-    There must be something to commit, and no other checkpoint may be running. Unless the input has ended, the
-    checkpoint interval must have passed: `since` counts the ticks after the last start of a checkpoint.
+    `since` counts the ticks after the last start of a checkpoint; the end of the input cuts the interval short.
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
@@ -82,10 +73,7 @@ def complete(job: Job) -> Job:
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job after it has requested the commit of the transaction at position `number` of its list `due`.
-
-    The list has the transactions that the job must commit.
-    """
+    """Return the job after it has requested the commit of the transaction at position `number` of its list `due`."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
@@ -107,10 +95,7 @@ def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Jo
 
 
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
-    """Return the state of the job after a restart from its last completed checkpoint.
-
-    The checkpoint says which commits to request, which transactional ids to initialise, and which record is next.
-    """
+    """Return the job after a restart from its last completed checkpoint: what to commit, to fence and to read next."""
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
     lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
     to_fence = tuple(name for name in lingering if entry_of(coordinator, name) is not None)
@@ -132,18 +117,12 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 
 
 def may_fence(settings: Settings, job: Job) -> bool:
-    """Return whether recovery may now initialise transactional ids, which aborts their open transactions.
-
-    Before that, recovery must commit every transaction whose commit was decided.
-    """
+    """Return whether recovery may now initialise ids, which aborts what is open: decided commits come first."""
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 
 
 def may_send(settings: Settings, job: Job) -> bool:
-    """Return whether the job may request commits now.
-
-    There is only one condition: with `broken=init_first`, a recovery must initialise its transactional ids first.
-    """
+    """Return whether the job may request commits; with `broken=init_first`, a recovery initialises its ids first."""
     return not (settings.broken == "init_first" and job.to_fence)
 
 

@@ -382,10 +382,7 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
-
-        The values are the numbers of a marker's transactional id (`name`) and partition (`where`).
-        """
+        """Return the values to fill into a sentence: a marker's transactional id (`name`) and partition (`where`)."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

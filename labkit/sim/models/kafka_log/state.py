@@ -353,10 +353,7 @@ def with_reader(state: State, which: int, reader: Reader) -> State:
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """Return the state after reader number `which` has polled a partition.
-
-    `reader` is the reader's new state, and `sight` has all records that the reader has received so far.
-    """
+    """Return the state after reader number `which` has polled; `sight` has all records that it has received so far."""
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
     handed = (*sights[:which], sight, *sights[which + 1 :])

@@ -93,10 +93,7 @@ class Judge(StateJudge[State]):
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader has seen, in order.
-
-        At each crash and at the end, the reader reads all rows.
-        """
+        """Return the rows that an outside reader has seen, and a complete read at each crash and at the end."""
         settings = self._settings
         return history_of(
             state.seen,

@@ -134,10 +134,7 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Convert parameter values to `Settings`.
-
-    Raises `InvalidInput` if the order of writes or the recovery rules in them make no sense.
-    """
+    """Convert parameter values to `Settings`. Raises `InvalidInput` if the order or the recovery makes no sense."""
     recovery = Recovery(
         Start(str(values["start"])),
         bool(values["newest"]),
@@ -155,10 +152,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the parameters with which the simulator simulates a design, as a dict from name to value.
-
-    A design is an order of writes, a kind of output, and recovery rules. `world` says which rows a repeated step gets.
-    """
+    """Return the parameters, by name, with which the simulator simulates this design in this world."""
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {

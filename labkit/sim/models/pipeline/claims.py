@@ -50,10 +50,7 @@ class Judge(StateJudge[State]):
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader could have seen, in order.
-
-        At each crash and at the end, the reader reads the whole store.
-        """
+        """Return the rows that an outside reader could have seen, with a complete read at each crash and at the end."""
         unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
         hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
         return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
@@ -142,9 +139,9 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence for an action that the engine or the store refuses; `why` is the reason.
+    """Return the sentence for an action that the engine or the store refuses because of `why`.
 
-    `task` is the driver's step that the action tries to take, and `word` the input word in this step.
+    `word` is the input word in `task`, the driver's step that the action tries to take.
     """
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
@@ -154,10 +151,7 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence for a commit that changes nothing, because its transaction has already ended.
-
-    The sentence is empty for any other action.
-    """
+    """Return the sentence for a commit of a transaction that has already ended; empty for any other action."""
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."

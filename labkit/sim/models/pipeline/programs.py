@@ -42,21 +42,13 @@ class Writer(NamedTuple):
     incarnation: int
 
     def handle(self, batch: int, partition: int) -> Handle:
-        """Return the name of the transaction for one partition of a batch.
-
-        The name contains the driver's number, so that a driver that repeats the batch does not meet an earlier
-        driver's transactions.
-        """
+        """Return the transaction's name for one partition of a batch; another driver's transaction has another name."""
         return Handle(self.generation, batch, partition, self.incarnation)
 
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return the steps in which a driver processes a batch, from its first row to `commits/N`.
-
-    `parts` are the batch's partitions, and `writer` is the driver. Each step lists the failpoints (crash points) that
-    the driver reaches after it.
-    """
+    """Return the steps, with the failpoints after each, in which a driver processes a batch up to `commits/N`."""
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks reach this failpoint after the first row of the last task with rows.
@@ -74,10 +66,7 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the steps in which a driver processes a batch without rows: the driver only logs the batch as finished.
-
-    If the sink commits after `commits/N`, the driver first stores an empty list of votes.
-    """
+    """Return the steps for an empty batch: in decision order, store an empty list of votes; then log it as finished."""
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
@@ -119,8 +108,7 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
-    If a kind of write, such as the commit of a transaction, needs several steps, there is a failpoint in the middle of
-    these steps. Another failpoint comes before the step that confirms the batch in a write-ahead log.
+    A failpoint comes in the middle of several steps of one kind, and before a confirmation in the write-ahead log.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -153,18 +141,12 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return pairs of a batch and its transactions, for batches that are finished (`commits/N`) but not yet committed.
-
-    A batch is not yet committed while its votes, which name its prepared transactions, are stored.
-    """
+    """Return each batch that is finished (`commits/N`) but not yet committed, with the transactions in its votes."""
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps in which a sink commits finished batches after the engine has written `commits/N`.
-
-    A finished batch is committed if its votes (the names of its prepared transactions) are still stored.
-    """
+    """Return the steps in which a sink commits the finished batches whose votes are still stored."""
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
@@ -174,9 +156,8 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the step that notifies the sink of the last `commits/N`; empty if no batch is finished.
-
-    The simulator uses this step for sinks that commit before `commits/N`.
+    """Return the step that notifies a sink, which has committed already, of the last `commits/N`; empty if there is
+    none.
     """
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
@@ -223,9 +204,8 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the steps that remain for a batch that is already written, and the failpoints of the skipped steps.
-
-    The driver still reaches these failpoints if they are after pre-commit or after commit; all others are left out.
+    """Return the steps that remain for a batch that is already written, and the failpoints that are reached all the
+    same.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

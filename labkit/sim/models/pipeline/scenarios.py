@@ -32,10 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Parse a script with entries of the form `failpoint[@batch] [action ...]`.
-
-    Without an action, the driver crashes at the failpoint.
-    """
+    """Parse a script with entries of the form `failpoint[@batch] [action ...]`; the default action is a crash."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 

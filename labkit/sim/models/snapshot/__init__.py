@@ -13,11 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results of a run, as a mapping from name to value.
-
-    The results are the last snapshot, the lengths of pauses, and `moment`. `moment` is the step after which the bank
-    was really in the state that the snapshot shows.
-    """
+    """Return the last snapshot of a run, the lengths of pauses, and the step after which the bank was in that state."""
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

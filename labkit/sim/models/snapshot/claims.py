@@ -29,11 +29,7 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends]) -> Sequence[Property[State]]:
-    """Return the properties that a search checks; `ends` lists the channels.
-
-    The properties say that snapshots contain all the money and show states that the bank could reach, that no money is
-    lost, and that snapshots end.
-    """
+    """Return the properties of money and snapshots that a search checks; `ends` lists the channels."""
     always = Mood.ALWAYS
     teller = Sentences(ends)
     properties = [

@@ -126,8 +126,7 @@ class Guards(RuleModel[State]):
 class Bank(Guards):
     """The simulator of a bank whose branches send each other money and take snapshots of all accounts.
 
-    The parameter `broken` leaves out a rule. Raises `InvalidInput` if the rule belongs to another snapshot algorithm
-    than the chosen one.
+    Raises `InvalidInput` if `broken` leaves out a rule of another algorithm than the chosen one.
     """
 
     name, version, parameters = "snapshot", 1, PARAMETERS
@@ -139,10 +138,7 @@ class Bank(Guards):
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action.
-
-        The number in the action is the number of a process, from 1, or the name of a channel (see `Ends.name`).
-        """
+        """Return the state after an action; its number is a process, from 1, or the name of a channel (`Ends.name`)."""
         name, which = action
         if name in self._between:
             return self._effects[name](state, self._number_of[which])
@@ -282,10 +278,7 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
-
-        The values are the sender and the receiver of a channel, and an amount.
-        """
+        """Return the values to fill into an action's sentence: a channel's sender and receiver, and an amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

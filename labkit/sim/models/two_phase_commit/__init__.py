@@ -19,10 +19,7 @@ def build(values: Values) -> TwoPhaseCommit | Textbook:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results of a run as a mapping: `blocked_steps` says for how many steps each participant was blocked.
-
-    The mapping is empty for the textbook simulator, because no participant is blocked there.
-    """
+    """Return for how many steps each participant was blocked; nothing for the textbook simulator, which blocks none."""
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

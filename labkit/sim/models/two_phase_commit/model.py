@@ -117,10 +117,8 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's part of the state, because participants are interchangeable.
-
-        The part consists of the participant's process and message queues, whether the coordinator has its vote and its
-        acknowledgement, and whether it has sent a yes.
+        """Return each participant's process, queues and bits in the coordinator's sets; participants are
+        interchangeable.
         """
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))

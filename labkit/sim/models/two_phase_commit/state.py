@@ -178,11 +178,7 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the properties to check.
-
-    The properties say that no participant commits while another aborts, that a decision and a promise are kept, that
-    commit and abort are both possible, and that no participant holds a lock for ever.
-    """
+    """Return the properties to check: agreement, kept promises and decisions, possible outcomes, released locks."""
     always = Mood.ALWAYS
     return (
         unless("atomic", always, "No participant commits while another aborts.", _torn),
