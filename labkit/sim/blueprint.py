@@ -75,14 +75,6 @@ def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
     return go_on(play(model, steps), model)
 
 
-def _always(_walk: Replay) -> bool:
-    return True
-
-
-def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
     """A simulator before its parameters are chosen: its class, its example runs (scenarios), and how to play them."""
@@ -92,7 +84,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     play: Callable[[ModelT, ScriptT], Replay]
     """The function that plays a scenario's script to its end."""
     scenarios: Mapping[str, Scenario[ScriptT]] = field(default_factory=dict)
-    facts: Callable[[Replay], Mapping[str, Fact]] = _no_facts
+    facts: Callable[[Replay], Mapping[str, Fact]] = lambda _walk: {}
     """The function that computes facts from a whole run."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """For the name of each fact, its meaning in words; the judge's verdict has none."""
@@ -100,7 +92,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """The function that returns what an outside reader saw in a run; None if the simulator has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
     """The function that returns the records that an outside reader should see; None if there is no such reader."""
-    tells_when_written: Callable[[Replay], bool] = _always
+    tells_when_written: Callable[[Replay], bool] = lambda _walk: True
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 
     Otherwise it is unknown how long such a row has waited.

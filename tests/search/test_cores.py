@@ -10,8 +10,7 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.search.cores import WIDE, on_cores
-from labkit.sim.expansion import Expander
+from labkit.search.cores import WIDE, Expander, on_cores
 from labkit.sim.explore import Exploration, Progress, Search, at_once, explore
 from labkit.sim.models import MODELS
 from labkit.sim.trace import make

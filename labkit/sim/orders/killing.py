@@ -63,7 +63,7 @@ def killing(claim: str, trace: Trace) -> str:
 
 def _death(walk: Replay, place: int) -> str:
     state, model = walk.states[place], walk.model
-    before = _behind(walk.actions[:place])
+    before = f"after {_DONE[walk.actions[place - 1].name]}" if place else "at the beginning"
     job = state.process.job
     enabled = [each for each in model.actions(state) if each.name != "crash"]
     if not enabled:
@@ -74,13 +74,6 @@ def _death(walk: Replay, place: int) -> str:
     if follows.name == "take":
         return f"{before} and before step {job.step} takes its input"
     return f"{before} and before {_description(model, follows)} in step {job.step}"
-
-
-def _behind(actions: list[Action]) -> str:
-    if not actions:
-        return "at the beginning"
-    last = actions[-1]
-    return f"after {_DONE[last.name]}"
 
 
 def _description(model: object, action: Action) -> str:

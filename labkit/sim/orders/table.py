@@ -13,7 +13,7 @@ from typing import NamedTuple
 from labkit.core.errors import InvalidInput
 from labkit.sim.models.orders.state import Fault
 from labkit.sim.orders.named import NAMED
-from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, without
+from labkit.sim.writes import READS, Design, Leftover, Output, Start, Write, atomic, without
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,
@@ -97,25 +97,18 @@ def under(design: Design, fault: Fault) -> Design | None:
     return design._replace(steps=steps, recovery=design.recovery._replace(start=Start.NOTICE))
 
 
-_NOTES: Mapping[Start, Write] = {
-    Start.DECISION: Write.DECISION,
-    Start.NOTICE: Write.NOTICE,
-    Start.STATE: Write.STATE,
-    Start.MARKER: Write.MARKER,
-}
-"""For each kind of restart, the record that it reads, which counts as the decision in the table."""
-
-
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """Return the cell (block, row, column) in the table of orders that fits a real system's writes; None if none fits.
 
-    No cell fits if a restart reads no record. No cell fits, either, if a restart starts from a decision and skips
+    The record that a restart reads counts as the decision in the table. No cell fits if a restart reads no record, or
+    reads only a plan. No cell fits, either, if a restart starts from a decision and skips
     marked steps, but neither a plan nor a stored state contains the input position.
 
     Two kinds of writes are ignored, because they change nothing for readers: the operator's state, and staged output
     that a restart drops, if the order has a marker.
     """
-    note = _NOTES.get(design.recovery.start)
+    start = design.recovery.start
+    note = None if start is Start.PLAN else READS.get(start)
     planned = {Write.PLAN, Write.STATE} & design.writes
     if note is None or (note is Write.DECISION and design.recovery.skips and not planned):
         return None

@@ -40,7 +40,6 @@ from labkit.sim.models.barriers.state import (
     PARAMETERS,
     Coordinator,
     Copying,
-    Faults,
     OmittedRule,
     Operator,
     Source,
@@ -50,7 +49,7 @@ from labkit.sim.models.barriers.state import (
     settings,
 )
 from labkit.sim.parameters import Values
-from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Tasks(RuleModel[State]):
@@ -220,7 +219,7 @@ class Barriers(Tasks):
         # Cached for the same reason as the steps of tasks.
         self._completed = cache(partial(completed, self.settings))
         self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
-        self._spent = cache(_with_a_crash_less)
+        self._spent = cache(partial(one_less, fault="crashes"))
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
         self._dead = (tuple(map(crash, started.sources)), tuple(map(crash, started.operators)))
@@ -278,9 +277,7 @@ class Barriers(Tasks):
             prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
         left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
         return state._replace(
-            coordinator=with_pending(coordinator, left),
-            prepared=prepared,
-            faults=faults._replace(expiries=faults.expiries - 1),
+            coordinator=with_pending(coordinator, left), prepared=prepared, faults=one_less(faults, "expiries")
         )
 
     # The job dies and restarts.
@@ -296,7 +293,7 @@ class Barriers(Tasks):
         if not self.settings.keeps_cancelled:  # unlike a crash, a cancellation may delete the checkpoints
             down = down._replace(completed=())
         sources, operators = self._dead
-        return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
+        return State(down, sources, operators, visible, prepared, one_less(faults, "cancels"))
 
     def _restore(self, state: State, _: int) -> State:
         coordinator, kept = state.coordinator, state.coordinator.completed
@@ -366,10 +363,6 @@ class Barriers(Tasks):
             Event.RESTART,
         ),
     }
-
-
-def _with_a_crash_less(faults: Faults) -> Faults:
-    return faults._replace(crashes=faults.crashes - 1)
 
 
 _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")

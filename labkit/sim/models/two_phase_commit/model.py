@@ -204,7 +204,7 @@ class TwoPhaseCommit(Guards):
         log, phase = state.participants[which]
         state = _with_outward(state, which, queue[1:])
         if message is Message.PREPARE:
-            return self._vote(state, which) if phase is Phase.WORKING else self._say_no(state, which)
+            return self._vote(state, which) if phase is Phase.WORKING else self._reply(state, which, Message.NO)
         entry, outcome = (Entry.COMMIT, Phase.COMMITTED) if message is Message.COMMIT else (Entry.ABORT, Phase.ABORTED)
         if phase not in FINAL:
             state = self._become(state, which, Participant((*log, entry), outcome))
@@ -216,13 +216,10 @@ class TwoPhaseCommit(Guards):
         state = self._become(state, which, Participant(kept, Phase.IN_DOUBT))
         return self._reply(state, which, Message.YES)._replace(promised=state.promised | 1 << which)
 
-    def _say_no(self, state: State, which: int) -> State:
-        return self._reply(state, which, Message.NO)
-
     def _refuse(self, state: State, which: int) -> State:
         rest = state.outward[which][1:]
         aborted = self._abort_unasked(_with_outward(state, which, rest), which)
-        return self._say_no(aborted, which)
+        return self._reply(aborted, which, Message.NO)
 
     def _abort_unasked(self, state: State, which: int) -> State:
         return self._become(state, which, Participant((*state.participants[which].log, Entry.ABORT), Phase.ABORTED))

@@ -4,7 +4,7 @@ No process crashes, no message is lost, and a sent message stays readable for ev
 abstraction has 288 states with three participants and 8,832 with five.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,6 +36,19 @@ class State(NamedTuple):
 
 
 _as_state = from_fields(State)
+Effect = Callable[[Any, State, int], State]
+
+
+def _decided_on(decision: Position) -> Effect:
+    return lambda _model, state, _which: _as_state((decision, *state[1:]))
+
+
+def _became(position: Position) -> Effect:
+    def effect(_model: object, state: State, which: int) -> State:
+        decision, at, sent, heard = state
+        return _as_state((decision, (*at[:which], position, *at[which + 1 :]), sent, heard))
+
+    return effect
 
 
 class Textbook(RuleModel[State]):
@@ -87,28 +100,10 @@ class Textbook(RuleModel[State]):
                 enabled.append(commit if decision is Position.COMMITTED else abort)
         return enabled
 
-    def _decide_commit(self, state: State, _which: int) -> State:
-        _, participants, sent, heard = state
-        return _as_state((Position.COMMITTED, participants, sent, heard))
-
-    def _decide_abort(self, state: State, _which: int) -> State:
-        _, participants, sent, heard = state
-        return _as_state((Position.ABORTED, participants, sent, heard))
-
     def _prepare(self, state: State, which: int) -> State:
         decision, at, sent, heard = state
         participants = (*at[:which], Position.PREPARED, *at[which + 1 :])
         return _as_state((decision, participants, sent | 1 << which, heard))
-
-    def _commit(self, state: State, which: int) -> State:
-        decision, at, sent, heard = state
-        participants = (*at[:which], Position.COMMITTED, *at[which + 1 :])
-        return _as_state((decision, participants, sent, heard))
-
-    def _abort(self, state: State, which: int) -> State:
-        decision, at, sent, heard = state
-        participants = (*at[:which], Position.ABORTED, *at[which + 1 :])
-        return _as_state((decision, participants, sent, heard))
 
     def _hear(self, state: State, which: int) -> State:
         decision, participants, sent, heard = state
@@ -130,13 +125,15 @@ class Textbook(RuleModel[State]):
         )
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "decide_commit": Rule(_decide_commit, "The coordinator has heard every yes and decides to commit."),
-        "decide_abort": Rule(_decide_abort, "The coordinator decides to abort."),
+        "decide_commit": Rule(
+            _decided_on(Position.COMMITTED), "The coordinator has heard every yes and decides to commit."
+        ),
+        "decide_abort": Rule(_decided_on(Position.ABORTED), "The coordinator decides to abort."),
         "prepare": Rule(_prepare, "Participant {which} prepares and votes yes."),
-        "abort_alone": Rule(_abort, "Participant {which} has not voted and aborts."),
+        "abort_alone": Rule(_became(Position.ABORTED), "Participant {which} has not voted and aborts."),
         "hear": Rule(_hear, "The coordinator hears the yes of participant {which}."),
-        "learn_commit": Rule(_commit, "Participant {which} learns that the decision is to commit."),
-        "learn_abort": Rule(_abort, "Participant {which} learns that the decision is to abort."),
+        "learn_commit": Rule(_became(Position.COMMITTED), "Participant {which} learns that the decision is to commit."),
+        "learn_abort": Rule(_became(Position.ABORTED), "Participant {which} learns that the decision is to abort."),
     }
 
 
