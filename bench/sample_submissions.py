@@ -4,7 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def specimen(work: Path) -> Iterator[Specimen]:
     root_layout.copy_lab(lab, course.withheld())
     here = levels.place_of(work, root_layout.shown(lab), (), 0)
     level, _ = levels.choose("best", here, lab, trust=True)
-    with Sandbox(level, here, lab, Limits()) as sandbox:
+    with closing(Sandbox(level, here, lab, Limits())) as sandbox:
         yield Specimen(prepared, sandbox)
 
 

@@ -13,19 +13,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
-from labkit.teach.exercises.capstone import (
-    EPOCHS,
-    FOLDER,
-    ITEMS,
-    MANY,
-    MOST_ROWS,
-    QUERIES,
-    TABLE,
-    WRITERS,
-    alike,
-    moved,
-    numbered,
-)
+from labkit.teach.exercises import capstone, releases, repairs
 from labkit.teach.exercises.changes import (
     MOST_WORDS,
     WITHOUT_HYPHEN,
@@ -47,25 +35,6 @@ from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.relay import MOST_OPEN, MOST_REFUSED, orders_alike, rows_alike
-from labkit.teach.exercises.releases import (
-    SINKS,
-    Changes,
-    changes_to,
-    common_cases,
-    longest_texts,
-    many_columns,
-    places,
-    queries,
-    with_every_sink,
-)
-from labkit.teach.exercises.repairs import (
-    LARGEST_ID,
-    LARGEST_SIZE,
-    calls_with,
-    contents_alike,
-    ends_changed,
-    numbers_exchanged,
-)
 from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
 from labkit.teach.exercises.sinks import CONFUSED_WORDS, LARGEST_BATCH, LONGEST_LIST
 from labkit.teach.exercises.snapshots import LARGEST, LIMIT, WEIGHED, crowd, exchanged, inside
@@ -459,15 +428,15 @@ def _damaged(c: Chance) -> Iterator[Variant]:
         "large numbers", orders=(large, large + 1), size=1_000, damage=((("twice", large),), (("lost", large + 1),))
     )
     word, size = c.pick("lamps", "dishes", "gloves"), c.randrange(2, 6)
-    alike = list(contents_alike(word, c.randrange(10**17, 10**18)))
-    yield v("contents that are alike", size=size, changed=calls_with(c.sample(alike, len(alike)), size))
+    alike = list(repairs.contents_alike(word, c.randrange(10**17, 10**18)))
+    yield v("contents that are alike", size=size, changed=repairs.calls_with(c.sample(alike, len(alike)), size))
     little, known = c.randrange(1, 4), (9, word, 5)
     parts = (((None, (little, word, 0)),), (((little, word, 0), None),), ((None, (little, "", 5)), ((0, "", 0), None)))
     yield v("rows of little", size=4, changed=tuple((*part, (known, known)) for part in parts))
     size = c.randrange(230, 300)
-    yield v("as many rows as possible", size=size, changed=(ends_changed(c.randrange(size)),))
-    last = ((None, (LARGEST_ID, word, c.randrange(9))),)
-    yield v("the largest numbers", size=LARGEST_SIZE, changed=(*numbers_exchanged(word), last))
+    yield v("as many rows as possible", size=size, changed=(repairs.ends_changed(c.randrange(size)),))
+    last = ((None, (repairs.LARGEST_ID, word, c.randrange(9))),)
+    yield v("the largest numbers", size=repairs.LARGEST_SIZE, changed=(*repairs.numbers_exchanged(word), last))
 
 
 def _fence(c: Chance) -> Iterator[Variant]:
@@ -639,17 +608,17 @@ def _releases(c: Chance) -> Iterator[Variant]:
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]
     settings = {"shuffle partitions": c.pick(2, 8, 200), "state store": "HDFS"}
-    base, changes = places(c.randrange(1, 9), c.pick(2, 3), settings)
-    for name, state, own in queries(names, numbers, functions):
-        cases = common_cases(changes, own)
+    base, changes = releases.places(c.randrange(1, 9), c.pick(2, 3), settings)
+    for name, state, own in releases.queries(names, numbers, functions):
+        cases = releases.common_cases(changes, own)
         for _ in range(20):
             both = {**c.choice([*changes, *own]), **c.choice([*changes, *own])}
-            cases.append((both, c.choice(SINKS), c.choice((False, True))))
+            cases.append((both, c.choice(releases.SINKS), c.choice((False, True))))
         yield v(name, old={**base, **state}, cases=tuple(cases))
     # Only the last letters of these names differ.
     alike = [f"{name}(a_very_long_name_of_a_column)" for name in ("sum", "max")]
     state = {"keys": ((names[0], "string"),), "values": ((alike[0], "bigint", True),)}
-    cases = with_every_sink([*changes, {"values": ((alike[1], "bigint", True),)}])
+    cases = releases.with_every_sink([*changes, {"values": ((alike[1], "bigint", True),)}])
     yield v("names that end alike", old={**base, **state}, cases=tuple(cases))
     yield from _wide_releases(c, base)
 
@@ -659,24 +628,24 @@ def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
 
     Two such column names, or the types of two columns, differ in a single character or number.
     """
-    yield many_columns(base, c.randrange(9, 20))
-    yield from longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
+    yield releases.many_columns(base, c.randrange(9, 20))
+    yield from releases.longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
     pair = tuple((f"{name}{COMPOSED[1]}", f"struct<a:{kind},b:bigint>") for kind in ("int", "string"))
     alike = {**base, "checkpoint": f"{name}1 ", "table": f"{name}2 ", "filter": f"amount = {name}"}
     alike |= {"keys": pair[:1], "values": ((f"{name}3 ", "decimal(10,2)", True),)}
-    changes: list[Changes] = [
+    changes: list[releases.Changes] = [
         {},
-        *changes_to("checkpoint", f"{name}3 "),
-        *changes_to("table", f"{name}3 "),
-        *changes_to("filter", f"amount = {name}a", f"amount = {name.lower()}"),
-        *changes_to("keys", pair[1:], ((f"{name}4", pair[0][1]),)),
-        *changes_to(
+        *releases.changes_to("checkpoint", f"{name}3 "),
+        *releases.changes_to("table", f"{name}3 "),
+        *releases.changes_to("filter", f"amount = {name}a", f"amount = {name.lower()}"),
+        *releases.changes_to("keys", pair[1:], ((f"{name}4", pair[0][1]),)),
+        *releases.changes_to(
             "values",
             *(((f"{name}{place} ", kind, True),) for place, kind in ((3, "decimal(12,2)"), (4, "decimal(10,2)"))),
         ),
     ]
-    cases = [(change, sink, late) for change in changes for sink in SINKS for late in (False, True)]
+    cases = [(change, sink, late) for change in changes for sink in releases.SINKS for late in (False, True)]
     yield v("long names", old=alike, cases=tuple(cases))
 
 
@@ -939,15 +908,15 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
     Each case has two queries. `epochs` is a pair of lists, one for each query, with the writer epoch that the sink is
     given; both lists are empty if it is given none.
     """
-    crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
-    many = numbered([[("pen", c.randrange(4)) for _ in range(MOST_ROWS)]])
-    crashed["wide"] = moved(many, c.randrange(500))
+    crashed = _one_draw(c, 3, c.choice(capstone.QUERIES), epochs)
+    many = capstone.numbered([[("pen", c.randrange(4)) for _ in range(capstone.MOST_ROWS)]])
+    crashed["wide"] = capstone.moved(many, c.randrange(500))
     for axis in parts:
         each_of = [crashed]
         if axis in (OLDER, QUERY):
-            pairs = QUERIES if axis == QUERY else [c.choice(QUERIES)]
+            pairs = capstone.QUERIES if axis == QUERY else [c.choice(capstone.QUERIES)]
             # Only the first two names can be confused with batch numbers of two digits.
-            sizes = [MANY, 3, 3] if axis == QUERY else [MANY]
+            sizes = [capstone.MANY, 3, 3] if axis == QUERY else [capstone.MANY]
             drawn = zip(sizes, pairs, strict=True)
             each_of = [_one_draw(c, size, pair, epochs) for size, pair in drawn]
         if axis == STOPPED:
@@ -955,7 +924,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
             each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Cafe\u0301 "]}]
         if axis == QUERY:
             name = c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day")
-            names = alike(name, "clicks-on-page", blanks=parts is not FOLDER)
+            names = capstone.alike(name, "clicks-on-page", blanks=parts is not capstone.FOLDER)
             each_of[0]["alike"] = names
         for given in each_of:
             yield v(f"drawn rows: {axis}, {given['query'][-1]} and {given['other'][-1]}", axis=axis, **given)
@@ -967,11 +936,11 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
     The first query has `size` batches, whose rows have large ids. The second query has three batches, whose ids begin
     at 0. `epochs` has a list with the writer epoch for each query, or two empty lists.
     """
-    batches, others = (numbered(_contents(c, each)) for each in (size, 3))
+    batches, others = (capstone.numbered(_contents(c, each)) for each in (size, 3))
     return {
-        "batches": moved(batches, 900_000_000 + c.randrange(50)),
+        "batches": capstone.moved(batches, 900_000_000 + c.randrange(50)),
         "query": [*epochs[0], names[0]],
-        "others": moved(others, -1),
+        "others": capstone.moved(others, -1),
         "other": [*epochs[1], names[1]],
     }
 
@@ -981,8 +950,8 @@ def _contents(c: Chance, batches: int) -> list[list[tuple[str, int]]]:
 
     If there are more than three batches, the last batch has ten pairs.
     """
-    items = c.sample(ITEMS, len(ITEMS))
-    items += c.choices(ITEMS, k=batches)
+    items = c.sample(capstone.ITEMS, len(capstone.ITEMS))
+    items += c.choices(capstone.ITEMS, k=batches)
     amounts = [0, 10**9 - c.randrange(9), *(c.randrange(1, 4) for _ in items[2:])]
     pairs = list(zip(items, amounts, strict=True))
     first, second, *others = pairs[:2], pairs[2:4], *([pair] for pair in pairs[4:])
@@ -1114,10 +1083,10 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("dear commits", cases=[(c.randrange(20, 90), 86_400), (c.randrange(210, 290), 86_400)]),
         v("moments and months", cases=[(0.000_01, c.pick(0.4, 0.6)), (0.002, 800), (300, c.randrange(10**6, 10**7))]),
     ],
-    "14-table": lambda c: _handed_over(c, TABLE),
+    "14-table": lambda c: _handed_over(c, capstone.TABLE),
     "14-kills": _requests,
-    "14b-folder": lambda c: _handed_over(c, FOLDER),
-    "14b-writers": lambda c: _handed_over(c, WRITERS, EPOCHS),
+    "14b-folder": lambda c: _handed_over(c, capstone.FOLDER),
+    "14b-writers": lambda c: _handed_over(c, capstone.WRITERS, capstone.EPOCHS),
     "14c-damaged": _damaged,
 }
 """The function that draws an exercise's hidden variants, by name; absent if the exercise only counts participation."""

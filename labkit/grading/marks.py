@@ -98,14 +98,8 @@ def read(path: Path, course: Course) -> list[Mark]:
     A CSV line about a whole notebook (0 points or excused) becomes one item for each exercise of the notebook. Raises
     `InvalidInput`, whose message has up to ten mistakes, one per line, so that a person can correct them together.
     """
-    rows = tables.read(path, "the marks")
-    titles = {title for row in rows for title in row.cells}
-    if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
-        raise InvalidInput(
-            f"{path}: the table of marks has no column {missing[0]}; give it the columns {', '.join(TITLES)}."
-        )
     marks, mistakes = [], []
-    for row in rows:
+    for row in tables.read(path, "the table of marks", needed=("student", "exercise", "points")):
         try:
             found = _marks(row, course)
         except InvalidInput as mistake:
@@ -226,7 +220,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
             row.cells.get("answers", ""),
         )
         for path in templates(folder)
-        for row in tables.read(path, "the marks")
+        for row in tables.read(path, "the table of marks")
     }
     lines = [
         (

@@ -22,6 +22,8 @@ from labkit.host import durable
 
 HEAD = "grading.json"
 _FOLDERS = ("records", "feedback", "executed")
+_SAME = ("student", "file", "late", "marked_late", "account", "upload", "dated")
+"""The fields that a submission and its record have in common."""
 
 
 class Head(msgspec.Struct):
@@ -179,20 +181,11 @@ def facts(one: Submission) -> dict[str, Any]:
     The result is a dict from field name to value.
     """
     return {
-        "student": one.student,
-        "file": one.file,
-        "late": one.late,
-        "marked_late": one.marked_late,
+        **{name: getattr(one, name) for name in _SAME},
+        **{name: list(getattr(one, name)) for name in ("people", "doubts", "unread", "requests")},
         "submitted": one.when.isoformat(timespec="seconds"),
         "platform": one.platform.value,
-        "account": one.account,
-        "upload": one.upload,
-        "people": list(one.people),
-        "dated": one.dated,
-        "doubts": list(one.doubts),
-        "unread": list(one.unread),
         "settled_by": {doubt: list(names) for doubt, names in one.settled_by.items()},
-        "requests": list(one.requests),
     }
 
 

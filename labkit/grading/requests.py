@@ -10,7 +10,6 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from labkit.core.errors import InvalidInput
 from labkit.grading import tables
 from labkit.grading.platforms import shown
 
@@ -71,15 +70,8 @@ def _reason(words: str) -> str:
 
 def read_table(path: Path) -> list[Listed]:
     """Return the regrade requests in a CSV table with the columns student, exercise and why. Raises `InvalidInput`."""
-    rows = tables.read(path, "the requests")
-    titles = {title for row in rows for title in row.cells}
-    if missing := [one for one in ("student", "exercise", "why") if rows and one not in titles]:
-        raise InvalidInput(
-            f"{path}: this table of regrade requests has no column {missing[0]}; give it the columns student, "
-            "exercise and why."
-        )
     return [
         Listed(row.place, row.cells["student"], shown(row.cells["exercise"]), _reason(row.cells.get("why", "")))
-        for row in rows
+        for row in tables.read(path, "the table of regrade requests", needed=("student", "exercise", "why"))
         if row.cells.get("student") and row.cells.get("exercise")
     ]

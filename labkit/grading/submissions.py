@@ -141,7 +141,8 @@ class _Reader:
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
         self._stored: Counter[str] = Counter()
-        self._released = _Released(course)
+        self._released: dict[str, set[str]] = {}
+        """By name, the code cells of the notebooks that the course has released, and the empty cell."""
         self.candidates: dict[str, list[_Candidate]] = defaultdict(list)
         """The files that may be graded, by student."""
         self.others: dict[str, list[Upload]] = defaultdict(list)
@@ -183,18 +184,24 @@ class _Reader:
         return self._readable(bare, notebook, by_name)
 
     def _readable(self, bare: Upload, notebook: Notebook, by_name: str) -> _Candidate:
-        name = _by_exercises(notebook, self._course) or by_name or _of_course(notebook.name, self._course)
-        if not name:
+        name = _by_exercises(notebook, self._course) or by_name or notebook.name
+        if name not in _notebooks(self._course):
             what = "this assignment" if self._course.is_part else "the course"
             why = f"The file is not a notebook of {what}, because it answers none of the exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
-        touched = self._released.touched(notebook, name)
+        touched = self._is_touched(notebook, name)
         if self._stored[bare.origin.key] > MOST_STORED:
             why = f"This student's notebooks have more than {MOST_STORED // 1024**2} MB together; submit fewer."
             return _Candidate(bare, name, sha256=notebook.sha256, problem=why)
         path = store(notebook, self._work)
         self._stored[bare.origin.key] += path.stat().st_size
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
+
+    def _is_touched(self, notebook: Notebook, name: str) -> bool:
+        if name not in self._released:
+            released = read_notebook(self._course.released(name))
+            self._released[name] = {normal(cell.source) for cell in released.cells} | {""}
+        return any(normal(cell.source) not in self._released[name] for cell in notebook.cells)
 
     def of(self, key: str) -> list[Submission]:
         """Return a student's submissions, one for each notebook. The first submission has all regrade requests."""
@@ -364,20 +371,6 @@ def _listed(files: Sequence[str]) -> str:
     return f"{names} and {more:,} more" if more > 0 else names
 
 
-class _Released:
-    """Compares students' notebooks with the notebooks that the course has released."""
-
-    def __init__(self, course: Course) -> None:
-        self._course = course
-        self._cells: dict[str, set[str]] = {}
-
-    def touched(self, notebook: Notebook, name: str) -> bool:
-        if name not in self._cells:
-            released = read_notebook(self._course.released(name))
-            self._cells[name] = {normal(cell.source) for cell in released.cells} | {""}
-        return any(normal(cell.source) not in self._cells[name] for cell in notebook.cells)
-
-
 def _notebooks(course: Course) -> list[str]:
     names = {exercise.notebook for exercise in course.exercises.values()}
     return sorted(names, key=lambda name: (-len(name), name))
@@ -394,7 +387,3 @@ def _by_exercises(notebook: Notebook, course: Course) -> str:
 def _by_name(file: str, course: Course) -> str:
     name = PurePath(file).name
     return next((one for one in _notebooks(course) if one in name), "")
-
-
-def _of_course(name: str, course: Course) -> str:
-    return name if name in _notebooks(course) else ""

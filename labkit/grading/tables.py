@@ -41,7 +41,7 @@ class Row:
         return next((self.cells[title] for title in titles if self.cells.get(title)), "")
 
 
-def read(path: Path, what: str) -> list[Row]:
+def read(path: Path, what: str, needed: Sequence[str] = ()) -> list[Row]:
     """Return the rows of a CSV file, whose first line must have the column titles.
 
     Raises `InvalidInput` for an unusable file. The error message calls the table `what`, for example `the roster`.
@@ -66,13 +66,16 @@ def read(path: Path, what: str) -> list[Row]:
     if not lines or not any(lines[0]):
         raise InvalidInput(f"{name}: {what} is empty; its first line must contain the column titles.")
     titles = [title.strip().casefold() for title in lines[0]]
-    return [
+    rows = [
         Row(
             f"{name}, line {number}", {title: cell.strip() for title, cell in zip(titles, cells, strict=False) if title}
         )
         for number, cells in enumerate(lines[1:], start=2)
         if any(cell.strip() for cell in cells)
     ]
+    if missing := [title for title in needed if rows and title not in titles]:
+        raise InvalidInput(f"{name}: {what} has no column {missing[0]}; it needs the columns {', '.join(needed)}.")
+    return rows
 
 
 def decoded(raw: bytes) -> str:

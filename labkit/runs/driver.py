@@ -13,19 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.errors import LabError
-from labkit.host.processes import wire
-from labkit.host.processes.events import (
-    Application,
-    AwaitsKill,
-    Begun,
-    Ended,
-    Failed,
-    Parked,
-    Ready,
-    Recovered,
-    SessionUp,
-    Struck,
-)
+from labkit.host.processes import events, wire
 from labkit.host.processes.protocol import Launch
 from labkit.host.processes.supervised import orders, report, serve
 from labkit.runs.driver_task import DriverTask, QueryTask
@@ -46,7 +34,7 @@ _POLL = 0.02
 _WARM_UPS = 2
 """The number of trial queries of a standby driver; the second compiles more of the JVM's code and makes runs faster."""
 
-Stop = Parked | Ended
+Stop = events.Parked | events.Ended
 """The event of a query that stopped without an error: parked at its failpoint, or at its end."""
 
 
@@ -117,7 +105,7 @@ class ScenarioQuery:
         # its phase would never end.
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
-                return Parked(self.name)
+                return events.Parked(self.name)
             self._report_executor(self._armed.evidence)
         return self._phase()
 
@@ -129,7 +117,7 @@ class ScenarioQuery:
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
-            report(Struck(self.name, content["executor"]))
+            report(events.Struck(self.name, content["executor"]))
 
     def _open(self) -> "OpenCheckpoint":
         from labkit.spark.start import open_checkpoint
@@ -152,7 +140,7 @@ class ScenarioQuery:
         for sentence in steps:
             print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
         # The driver's own time, because the query may have written rows before a busy runner reads this event.
-        report(Recovered(self.name, steps, time.time()))
+        report(events.Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:
         if self._settled() and (self._plans is None or self._plans.has_just_passed()):
@@ -224,7 +212,7 @@ class ScenarioQuery:
         return None
 
     def _finishing(self) -> Stop | None:
-        return Ended(self.name) if self._settled() else None
+        return events.Ended(self.name) if self._settled() else None
 
     def _settled(self) -> bool:
         if self._step.error is not None:
@@ -244,14 +232,14 @@ def run(launch: Launch) -> None:
     spark = start_session(task.master, scratch, PARTITIONS, log, task.profile, archive=task.archive)
     notifier(spark)
     if not is_local(task.master):
-        report(Application(spark.sparkContext.applicationId))
+        report(events.Application(spark.sparkContext.applicationId))
         await_executors(spark, *demands(queries))
-    report(SessionUp())
+    report(events.SessionUp())
     if task.standby is not None:
         work_off(spark, stand_by(spark, task.standby, scratch), task.active)
     else:
         work_off(spark, queries, task.active)
-    report(AwaitsKill())
+    report(events.AwaitsKill())
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
@@ -281,7 +269,7 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
         folder = scratch / f"warm-up-{nth}"
         folder.mkdir()
         warm_up(spark, job, folder)
-    report(Ready())
+    report(events.Ready())
     return [Work.decoded(wire.decode(query, QueryTask)) for query in orders.get().queries]
 
 
@@ -301,7 +289,7 @@ def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> Non
     """Begin to execute a query and add it to `active`; if that fails, report the error to the supervisor."""
     name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
-    report(Begun(name))
+    report(events.Begun(name))
     try:
         active.append(ScenarioQuery(spark, work))
     except Exception as error:
@@ -327,7 +315,7 @@ def fail(name: str, error: Exception) -> None:
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
     code = error.exit_code if isinstance(error, LabError) else 1
-    report(Failed(name, reason(error), code))
+    report(events.Failed(name, reason(error), code))
 
 
 if __name__ == "__main__":

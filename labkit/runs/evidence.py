@@ -17,22 +17,7 @@ import msgspec
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
 from labkit.core.failpoints import Crash, FailPoint, engine_logs
-from labkit.host.processes.events import (
-    AnyEvent,
-    Begun,
-    Died,
-    DriverFailed,
-    Ended,
-    Ending,
-    ExecutorKilled,
-    Failed,
-    Killed,
-    Parked,
-    Proof,
-    QueryEvent,
-    Recovered,
-    Unwanted,
-)
+from labkit.host.processes import events
 from labkit.runs import moments
 from labkit.runs.faults import inject
 from labkit.runs.kafka_source import progress
@@ -60,7 +45,7 @@ class DriverEvents:
         self._runs = {run.name: run for run in load}
         self._begun: dict[str, float] = {}
         self._parked: list[Run] = []
-        self.ending: Ending | None = None
+        self.ending: events.Ending | None = None
         self._tell = tell
         self._before = {run.name: BatchLogs.read(Checkpoint(run.folder.checkpoint)) for run in load}
         for run in load:
@@ -68,39 +53,39 @@ class DriverEvents:
             # used its number.
             run.drivers += 1
 
-    def note(self, event: AnyEvent) -> None:
+    def note(self, event: events.AnyEvent) -> None:
         """Note an event in the run of its query, or in all runs if the driver failed; then pass it to `tell`."""
-        if isinstance(event, QueryEvent):
+        if isinstance(event, events.QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
-        elif isinstance(event, DriverFailed):
+        elif isinstance(event, events.DriverFailed):
             for run in self._runs.values():
                 _fail(run, event)
-        elif isinstance(event, Killed | Died | Unwanted):
+        elif isinstance(event, events.Killed | events.Died | events.Unwanted):
             self.ending = event
         self._tell(event)
 
-    def _note_of_query(self, run: Run, event: QueryEvent) -> None:
+    def _note_of_query(self, run: Run, event: events.QueryEvent) -> None:
         now = time.monotonic()
         match event:
-            case Begun():
+            case events.Begun():
                 self._begun[run.name] = now
-            case Parked():
+            case events.Parked():
                 self._parked.append(run)
                 run.seconds[f"to_crash_{run.drivers}"] = now - self._begun[run.name]
-            case ExecutorKilled():
+            case events.ExecutorKilled():
                 record_executor_crash(run, event)
                 run.seconds["to_crash_1"] = now - self._begun[run.name]
-            case Recovered():
+            case events.Recovered():
                 if event.at is not None:
                     run.started[run.drivers] = event.at
                 if run.crashes:
                     run.crashes[-1]["recovery"] = event.steps
-            case Ended():
+            case events.Ended():
                 run.ended = True
                 until = "to_recovered" if run.crashes else "to_end"
                 run.seconds[until] = now - self._begun[run.name]
-            case Failed():
+            case events.Failed():
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
@@ -134,7 +119,7 @@ class DriverEvents:
         # Before the next crash is recorded: the time belongs to the crash that this
         # driver has recovered from.
         note_committed(run)
-        if run in self._parked and isinstance(self.ending, Killed):
+        if run in self._parked and isinstance(self.ending, events.Killed):
             record_crash(run, self.ending, self._before[run.name])
         elif not run.ended:
             raise _ended_early(run)
@@ -148,7 +133,7 @@ class DriverEvents:
             )
 
 
-def _fail(run: Run, failed: Failed | DriverFailed) -> None:
+def _fail(run: Run, failed: events.Failed | events.DriverFailed) -> None:
     kind = _KINDS.get(failed.code, JobFailed)
     run.error = _full(run) or kind(failed.because)
 
@@ -181,7 +166,7 @@ def note_committed(run: Run) -> None:
         run.seconds[f"crash_{len(run.crashes)}_to_committed"] = min(later)
 
 
-def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
+def record_crash(run: Run, ending: events.Ending, before: BatchLogs) -> None:
     """Check the proof that the driver was killed at its failpoint, and add the crash to `run.crashes`.
 
     Then inject the scenario's additional fault and count the visible rows. If the scenario deletes the checkpoint,
@@ -223,7 +208,7 @@ def note_waiting(run: Run, store: Store) -> None:
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
 
-def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
+def record_executor_crash(run: Run, killed: events.ExecutorKilled) -> None:
     """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
 
     `killed` is the supervisor's report of the kill, which the driver survives. Raises `JobFailed` if the proof is
@@ -241,7 +226,7 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
         # The driver survives and may have committed the batch by now, so the time of each file is compared with that of
         # the kill.
         check_logs(crash, crash.batch, expected, Checkpoint(run.folder.checkpoint), killed_at=killed.begun)
-    proof = Proof(
+    proof = events.Proof(
         session=reached.session, signal=signal.SIGKILL.value, killed=killed.killed, left=killed.left, begun=killed.begun
     )
     _keep(run, crash, reached, proof)
@@ -268,7 +253,7 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
     return crash, reached
 
 
-def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
+def _keep(run: Run, crash: Crash, reached: Reached, proof: events.Proof) -> None:
     checkpoint = Checkpoint(run.folder.checkpoint)
     run.crashes.append(
         {

@@ -9,18 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from labkit.host.processes.events import (
-    AnyEvent,
-    Begun,
-    DriverStarts,
-    Ended,
-    ExecutorKilled,
-    Killed,
-    Parked,
-    Recovered,
-    SessionUp,
-    Struck,
-)
+from labkit.host.processes import events
 from labkit.runs.progress import Tell, silent
 from labkit.view.front_end import Line, is_kernel, is_watched, line
 
@@ -54,19 +43,19 @@ class Watch:
         """The number of steps in a full progress bar; `done` of them are complete."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
-    def tell(self, event: AnyEvent) -> None:
+    def tell(self, event: events.AnyEvent) -> None:
         """Note an event of a run; the line changes at the next `beat`. May be called from any thread."""
-        self._ended += isinstance(event, Ended)
+        self._ended += isinstance(event, events.Ended)
         if self.runs > 1:
             self.done = self._ended
             self.stage = f"{self._ended} of {self.runs} runs have ended"
             return
         stage = _stage(event, again=self._killed > 0)
         # The last driver is killed as well after it has finished, which is not a crash.
-        if stage is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
+        if stage is not None and not (isinstance(event, events.Killed) and self._killed == self.crashes):
             step, self.stage = stage
             self.done = max(self.done, STEPS * self._killed + step)
-        self._killed += isinstance(event, Killed)
+        self._killed += isinstance(event, events.Killed)
 
     def beat(self) -> None:
         """Update the line if the stage or the number of seconds has changed.
@@ -85,28 +74,28 @@ class Watch:
         self.line.end(f"{what} {how} {seconds} s.")
 
 
-def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
+def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
     """Return (number of completed steps, phrase to show) after an event, or None if the line stays as it is.
 
     `again` means that a driver of this run has already been killed.
     """
     stage: tuple[int, str] | None = None
     match event:
-        case DriverStarts():
+        case events.DriverStarts():
             stage = 0, "starting Spark again" if again else "starting Spark"
-        case SessionUp():
+        case events.SessionUp():
             stage = 1, "Spark has started"
-        case Begun():
+        case events.Begun():
             stage = 2, "reading the checkpoint" if again else "starting the job"
-        case Recovered():
+        case events.Recovered():
             stage = 3, "the job is running again" if again else "the job is running"
-        case Parked() | Struck():
+        case events.Parked() | events.Struck():
             stage = 4, "the job has reached the failpoint and is being killed"
-        case ExecutorKilled():
+        case events.ExecutorKilled():
             stage = 4, "the executor was killed, the job continues"
-        case Ended():
+        case events.Ended():
             stage = 4, "the job has ended, reading the results"
-        case Killed():
+        case events.Killed():
             stage = STEPS, "killed: every process is dead"
         case _:
             pass

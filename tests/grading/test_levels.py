@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -107,7 +107,7 @@ def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(tmp_p
         (tmp_path / folder).mkdir()
         here = levels.place_of(tmp_path / folder, root_layout.shown(lab), (), 0)
         notebook = submitted.notebook(first, "import time; time.sleep(100)")
-        with Sandbox(level, here, lab, Limits()) as sandbox, sandbox.run(notebook, [], deadline) as running:
+        with closing(Sandbox(level, here, lab, Limits())) as sandbox, sandbox.run(notebook, [], deadline) as running:
             yield running.until_cell(1)
 
     with at_its_second_cell("one", crowd) as crowded, at_its_second_cell("two", "import threading") as other:
@@ -287,7 +287,7 @@ def test_a_checkout_that_is_shown_shows_neither_its_history_nor_its_notes(
         f"try: os.mkdir({str(checkout / 'new')!r})\nexcept OSError: print('read only')"
     )
     with (
-        Sandbox(level, here, lab, Limits()) as sandbox,
+        closing(Sandbox(level, here, lab, Limits())) as sandbox,
         sandbox.run(submitted.notebook(looks, "1"), [], time.monotonic() + 60) as run,
     ):
         while not (text := run.executed(60)) and run.ended() is None:

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import msgspec
 
@@ -149,20 +148,12 @@ class Sandbox:
         if self._server.stderr is not None:
             self._server.stderr.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class Run:
     """One notebook that is running in a sandbox, from the grader's point of view."""
 
     def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
-        self._status, self.answers, self._watch, self._deadline = (status, answers, watch, deadline)
+        self._status, self.answers, self._watch, self._deadline = status, answers, watch, deadline
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:

@@ -6,7 +6,6 @@ A new option is a new field here and the code that uses it. A scenario is plain 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.kinds import Key, Name, NamedSwitch, Number, Switch, Text
@@ -43,8 +42,6 @@ from labkit.spark.options import (
     default_state,
 )
 from labkit.stores import STORES
-
-ScenarioT = TypeVar("ScenarioT", bound="Scenario")
 
 _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
