@@ -81,10 +81,9 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield each file that may be a notebook, with its content or the reason why labkit does not read it.
+        """Yield each file that may be a notebook, also in inner ZIP archives, with its content or why it is not read.
 
-        Files in ZIP archives inside this archive are included. Raises `InvalidInput` if more than `MOST_ENTRIES` such
-        files lie at the top level of this archive, outside any folder.
+        Raises `InvalidInput` if more than `MOST_ENTRIES` such files lie outside any folder.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -142,10 +141,9 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open the ZIP archive `source` for the duration of a `with` block; error messages call it `name`.
+    """Open a ZIP archive during a `with` block; stricter limits apply `within` another archive.
 
-    If `within`, the archive lies inside another archive, and stricter limits apply to it. Raises `InvalidInput` for an
-    unreadable archive.
+    Raises `InvalidInput`.
     """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
@@ -162,11 +160,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of a ZIP archive that lies inside another archive.
-
-    `content` has the bytes of the inner archive, and `path` is its path in the outer archive. Every file gets the date
-    `when`, which is the date of the inner archive.
-    """
+    """Yield the files of an archive inside another archive; every file gets `when`, the date of the inner archive."""
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:

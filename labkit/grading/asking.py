@@ -31,11 +31,7 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised if the learner's function or value gives no valid reply to the exercise's check function (the judge).
-
-    `kind` names the failure in fixed words of the grader. Learners may read these words, because they contain no hidden
-    value.
-    """
+    """Raised for an invalid reply of the learner's code; `kind` is fixed words that learners may read."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -69,10 +65,7 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer (function or value) in a sandbox process, to which the judge sends questions over a socket.
-
-    The judge is the exercise's check function. After `deadline`, in seconds of `time.monotonic`, every question fails.
-    """
+    """A learner's answer in a sandbox, asked over a socket until `deadline`, in seconds of `time.monotonic`."""
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
@@ -102,19 +95,17 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink in the sandbox until its next request to the store; return this request.
+        """Run the learner's sink until its next request to the store; return the request, or how the sink ended.
 
-        If the sink ends without a request, return how it ended; see `labkit.teach.exercises.steps.step`. `kind` names
-        the kind of store. `exchanges` are the sink's earlier requests, each with the store's reply. `arguments` are
-        passed to the sink. Raises `MissingSolution` or `AnswerFailed`.
+        See `labkit.teach.exercises.steps.step`. `exchanges` are its earlier requests, each with the store's reply.
+        Raises `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the judge's next calls to the sandbox in one message, so that the sandbox can work on them in advance.
+        """Send the judge's next calls in one message, so that the sandbox can work on them in advance.
 
-        `calls` has the arguments of each call. This changes no result. It shortens the time that the judge (check
-        function) waits for the learner's code, and only the waiting time counts against the learner.
+        This changes no result; it shortens the waiting time, and only waiting counts against the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -139,11 +130,10 @@ class RemoteAnswer:
                 self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
-        """Ask a sample of the questions that an earlier run of the same notebook has answered, and compare the replies.
+        """Ask a sample of an earlier run's questions again. Raises `AnswerFailed` if a reply is not the `same`.
 
-        `replies` maps each question to the earlier reply, both as JSON; `same` decides whether two decoded replies are
-        equal. Raises `AnswerFailed` if a reply differs. A typical cause is a reply that depends on Python's `hash` of a
-        string, because this hash is different in every process.
+        `replies` maps questions to replies, both as JSON. Replies often differ because of Python's `hash` of strings,
+        which is different in every process.
         """
         questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
         self._send_together(questions)
@@ -182,10 +172,7 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Send a question to the learner's code; return the reply as canonical JSON.
-
-        Raises `MissingSolution` or `AnswerFailed`.
-        """
+        """Send a question to the learner's code; return the reply as canonical JSON."""
         patience = self._patience
         is_sent = question in self._under_way or question in self._arrived
         if self.lost is not None and not is_sent:
@@ -275,11 +262,7 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Parse a message from the sandbox, and return, as canonical JSON, the reply that it contains.
-
-        `number` is the number of the question, which the message must repeat. Raises `MissingSolution` or
-        `AnswerFailed`.
-        """
+        """Return the reply in a message from the sandbox, which must repeat the `number` of the question."""
         self._received += len(raw)
         if self._received > self._patience.total_bytes:
             raise Unanswered(

@@ -24,10 +24,9 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return an assignment that consists of the notebooks in `words`; each word is a notebook's name or number.
+    """Return an assignment of the notebooks with these names or numbers.
 
-    Raises `InvalidInput` for a word that names no notebook, or for a `deadline` that is not a date and time in ISO
-    format.
+    Raises `InvalidInput`, also for a bad deadline.
     """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     due = rules.moment(deadline, "--deadline") if deadline else None
@@ -43,10 +42,7 @@ def note_on(assignment: Plan, now: datetime) -> str:
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
-    """Write the assignment's TOML file into `folder` and return the file's path.
-
-    A table of the exercises is appended to the README in `folder`.
-    """
+    """Write the assignment's TOML file into `folder` and its table into the README there; return the file's path."""
     path = folder / FILE
     path.write_text(_file(assignment, course), encoding="utf-8")
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

@@ -39,11 +39,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`: counts of submissions, the duration, and how the sandboxes were isolated.
-
-    `seed` is the seed of the hidden test cases. `graded` counts the submissions that this call graded, and `unread` the
-    submissions that could not be read.
-    """
+    """The result of one `labkit grade`: counts of submissions, the duration, and the isolation of the sandboxes."""
 
     seed: int
     graded: int
@@ -61,10 +57,9 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade all submissions that have no valid record (stored grading result) yet.
+    """Grade all submissions that have no valid record yet, and call `tell` after each.
 
-    Returns the numbers of submissions that were graded, that already had a valid record, and that failed. `tell` is
-    called to show the progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
+    Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
@@ -109,10 +104,9 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the submissions on Spark in `count` shards (parts).
+    """Grade the submissions on Spark in `count` shards; return the options for a local run, which merges the results.
 
-    Returns the options for a second, local run, which merges the results. Raises `JobFailed`, `ServiceUnavailable` or
-    `InvalidInput`.
+    Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
     # Written before Spark starts, so that the same command, typed again after a crash, continues with the same seed.
@@ -233,10 +227,7 @@ def _placed(setting: tasks.Setting, work: Path, number: int, *, one_core: bool) 
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write a record (grading result) for a submission that could not be graded for the reason `why`.
-
-    Returns whether the record is final. If it is, later commands do not grade the submission again by themselves.
-    """
+    """Write a record for a submission that could not be graded, and return whether the record is final."""
     course = courses.load(order.course)
     path = record_path(order.out, one)
     record = new_record(one, course, setting)

@@ -89,11 +89,10 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook again in another process, and mark a function as failed if its replies differ there.
+        """Run the notebook again in another process, and fail each function whose replies differ there.
 
-        Such a function may depend on Python's `hash` of strings, which is different in every process. Its replies would
-        therefore also change when a real job restarts after a crash. As in the first run, a cell that ends the run
-        costs only the exercise of this cell.
+        Such a function may depend on Python's `hash` of strings, so it would also fail when a real job restarts after a
+        crash. A cell that ends this run costs only its own exercise.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         if not asked:
@@ -137,10 +136,7 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Mark as failed the exercise whose cell ended the second run, or all exercises if no single cell ended it.
-
-        Returns the exercises in `asked` that have not failed. The number of the cell is added to `without`.
-        """
+        """Fail the exercise whose cell ended the second run (all if none did), and return the others in `asked`."""
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:
@@ -156,10 +152,7 @@ class Examination:
         return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Mark the exercise whose cell ended the run as failed, and leave that cell out of the next run.
-
-        `left` are the exercises that still have no result.
-        """
+        """Fail the exercise whose cell ended the run, or all that are `left`; leave this cell out of the next run."""
         _need_start(ended)
         self.result.limits_hit.append(ended.how)
         self.result.out_of_time |= ended.how == "too long"
@@ -171,10 +164,9 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Find the cell that ended the run, add its number to `without`, and return the cell.
+        """Find the cell that ended the run (None if no single one did), and add its number to `without`.
 
-        Returns None if no single cell ended the run. If the cell belongs to no exercise, a note says that it was left
-        out; `when` is a phrase in this note, such as " after a restart".
+        A note mentions a cell of no exercise; `when` is a phrase in it, such as " after a restart".
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
@@ -269,10 +261,7 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Return a result for each exercise that the learner left out, as a dict from exercise name to result.
-
-    Each result has 0 points and a reason.
-    """
+    """Return a result with 0 points and a reason for each exercise that the learner left out, by exercise name."""
     why = prepared.missing
     return {each.name: without_answer(each, why[each.name]) for each in exercises if each.name in why}
 

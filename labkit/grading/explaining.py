@@ -27,10 +27,7 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the learner's own error message to the result of each failed exercise, if it cannot contain a hidden value.
-
-    `items` maps exercise names to results; the cells numbered in `without` are not run.
-    """
+    """Add the learner's own error message to each failed exercise, if no hidden value can be in it."""
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -80,10 +77,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return a dict from exercise name to the first error that the learner's code raises in the public test cases.
-
-    The hidden test cases are not used, and the cells numbered in `without` are not run.
-    """
+    """Return, by exercise name, the first error that the learner's code raises in the public test cases."""
     left_out = set(without)
     errors: dict[str, str] = {}
     deadline = time.monotonic() + _SECONDS

@@ -23,10 +23,9 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 
 
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
-    """Write the export files for the class's learning platforms into `folder`; return questions for the instructor.
+    """Write the export files for the class's platforms into `folder`; return questions for the instructor.
 
-    `pages` maps the key of a gradebook row to the student's feedback page in HTML. While some of a student's points
-    are unknown, no file contains a grade that depends on these points.
+    `pages` maps row keys to feedback pages in HTML. No file contains a grade that depends on unknown points.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
@@ -52,11 +51,10 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 
 
 def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
-    """Yield a pair of row and platform account for each student whose points are all known.
+    """Yield the row and platform account of each student whose points are all known.
 
-    Other students must not be listed: Canvas deletes the grade of a listed student whose cell is empty
-    (`process_submissions` in its `gradebook_importer.rb`). All these platforms leave the grades of unlisted students
-    unchanged.
+    Canvas deletes the grade of a listed student whose cell is empty (`process_submissions` in its
+    `gradebook_importer.rb`), but all these platforms keep the grades of unlisted students.
     """
     for row, account, _ in _of_platform(book, platform):
         if not row.unsettled:
@@ -114,10 +112,7 @@ def _cell(row: Row, title: str) -> str:
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """Return a dict from each notebook to all notebooks of the same Moodle assignment.
-
-    Two notebooks belong to one assignment if a student handed them in together, directly or through other notebooks.
-    """
+    """Return for each notebook those of its assignment: students handed them in together, directly or via others."""
     assignments: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
         own = {record.notebook for record in records if record.notebook}
@@ -198,10 +193,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return a dict from each feedback page's path in a platform's archive to the key of the gradebook row.
-
-    `name_of` turns the name of an upload into this path, in the format by which the platform finds the student.
-    """
+    """Return, for each feedback page's path in a platform's archive, the key of its gradebook row."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

@@ -25,10 +25,9 @@ class Graded:
 
 
 def grade(order: Order, tell: Tell) -> Graded:
-    """Grade all submissions without a valid record (stored result), and write grades.csv and all HTML pages.
+    """Grade all submissions without a valid record, and write grades.csv and all HTML pages.
 
-    Raises `InvalidInput` for unusable options or files, and `GradingError` without a working sandbox; on Spark
-    (`order.master`) also `JobFailed` and `ServiceUnavailable`.
+    Raises `InvalidInput`, `GradingError` without a working sandbox, and on Spark `JobFailed` and `ServiceUnavailable`.
     """
     check(order.given)
     course, options = load(order.course), policy.options(order.out, order.about_class())

@@ -51,11 +51,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys under which a student has handed in submissions.
-
-    `word` is the student's name or id in grades.csv. If `word` is itself a key, or fits no student, the result is
-    [word].
-    """
+    """Return the keys of the student with this name or id in grades.csv; [word] if `word` is a key or fits nobody."""
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):
         return [word]
@@ -92,10 +88,9 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write the page and the CSV file in which a person grades free texts and answers regrade requests.
+    """Write the page and the CSV file in which a person grades texts, answers requests and settles other work.
 
-    The CSV file also lists all other work that only a person can grade. If there are neither free texts nor requests,
-    no page is written.
+    The page is left out if there are neither texts nor requests.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
@@ -148,11 +143,7 @@ def _keys(row: Row) -> tuple[str, ...]:
 
 
 def table(book: Gradebook) -> str:
-    """Return the text of grades.csv: a row for each student and a column for each exercise.
-
-    An exercise's cell is empty while its points are unknown. The total is empty as long as one of the student's files
-    could not be read or graded.
-    """
+    """Return the text of grades.csv, without points that are unknown and totals that depend on an unreadable file."""
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]
     for row in book.rows:

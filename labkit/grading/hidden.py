@@ -93,10 +93,7 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three hidden test cases. In each case, an answer must tell one correct system from several broken systems.
-
-    `c` is the random generator. Each system in `bad` occurs in exactly one of the three cases, chosen at random.
-    """
+    """Yield three cases of one correct and several broken systems; each in `bad` is in exactly one of them."""
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
@@ -223,22 +220,14 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words, drawn with `c`, as the input of a sink exercise.
-
-    Some words catch a wrong answer that joins a word to its count without a separator: *a1* with the count 1 and *a*
-    with the count 11 then look the same.
-    """
+    """Return about 600 words, of which some are alike with their counts: *a1* with 1, and *a* with 11."""
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
     return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=590))
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `08-finish`, in which a job finishes its prepared transactions.
-
-    The transactions' names are similar, contain quotes, have batch numbers of one and two digits, or belong to other
-    jobs.
-    """
+    """Yield cases of `08-finish`: names of transactions that are alike, quoted, of two digits, or of other jobs."""
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
     after = first + 1
@@ -482,11 +471,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `11b-runner`, which asks for the next action of a workflow engine.
-
-    The cases contain kills, lost answers, expired idempotency keys, new versions of the workflow, and steps with
-    similar names.
-    """
+    """Yield cases of `11b-runner`: kills, lost answers, expired keys, new versions, steps with similar names."""
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
     late = c.randrange(1_001, 9_999)
@@ -547,10 +532,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield hidden test cases for `11b-runner` in which careless code confuses the parts of a journal entry.
-
-    For example, a step has a name that looks like a kind of entry. `one` and `two` are the names of steps.
-    """
+    """Yield cases of `11b-runner` in which careless code confuses parts of a journal entry, as a name with its kind."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -600,10 +582,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `12b-review`, in which the answer judges a new version of a query.
-
-    The cases change other columns than the public cases do, or make two changes at once.
-    """
+    """Yield cases of `12b-review` that change other columns than the public ones, or make two changes at once."""
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]
@@ -624,10 +603,7 @@ def _releases(c: Chance) -> Iterator[Variant]:
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
-    """Yield hidden test cases for `12b-review`: versions of a query with many columns, or with names almost alike.
-
-    Two such column names, or the types of two columns, differ in a single character or number.
-    """
+    """Yield cases of `12b-review` with many columns, or with names or types that differ in one character."""
     yield releases.many_columns(base, c.randrange(9, 20))
     yield from releases.longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
@@ -806,10 +782,7 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of checkpoint file names of `engine` (`spark` or `flink`) for the exercise `12-restart`.
-
-    Some lists have large numbers, some small numbers, and some have only one file.
-    """
+    """Return lists of an engine's checkpoint files for `12-restart`: with large and small numbers, or one file."""
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -877,11 +850,7 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `13-longest`: find the longest checkpoint interval within all limits.
-
-    Each case tests another limit. The cases also contain jobs for which the longest interval is one second, or for
-    which no interval is possible.
-    """
+    """Yield cases of `13-longest`, each with another limit; for some jobs only one second or nothing is possible."""
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
     spare = c.randrange(1, rate)
@@ -903,11 +872,7 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield hidden test cases for a learner's sink: at least one for each axis (part with its own points) in `parts`.
-
-    Each case has two queries. `epochs` is a pair of lists, one for each query, with the writer epoch that the sink is
-    given; both lists are empty if it is given none.
-    """
+    """Yield cases of two queries for a learner's sink, at least one for each axis; `epochs` are their writer epochs."""
     crashed = _one_draw(c, 3, c.choice(capstone.QUERIES), epochs)
     many = capstone.numbered([[("pen", c.randrange(4)) for _ in range(capstone.MOST_ROWS)]])
     crashed["wide"] = capstone.moved(many, c.randrange(500))
@@ -931,11 +896,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of one test case: random batches of two queries, whose names are `names`.
-
-    The first query has `size` batches, whose rows have large ids. The second query has three batches, whose ids begin
-    at 0. `epochs` has a list with the writer epoch for each query, or two empty lists.
-    """
+    """Return one case's parameters: `size` batches of a query with large ids, and three of another, from id 0."""
     batches, others = (capstone.numbered(_contents(c, each)) for each in (size, 3))
     return {
         "batches": capstone.moved(batches, 900_000_000 + c.randrange(50)),
@@ -946,10 +907,7 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _contents(c: Chance, batches: int) -> list[list[tuple[str, int]]]:
-    """Return random items and amounts for each of `batches` batches; the first two batches each contain one pair twice.
-
-    If there are more than three batches, the last batch has ten pairs.
-    """
+    """Return items and amounts for each batch: the first two have one pair twice, the last of many has ten."""
     items = c.sample(capstone.ITEMS, len(capstone.ITEMS))
     items += c.choices(capstone.ITEMS, k=batches)
     amounts = [0, 10**9 - c.randrange(9), *(c.randrange(1, 4) for _ in items[2:])]

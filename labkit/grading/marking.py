@@ -60,18 +60,14 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Test an answer on one test case by running the exercise's check function (judge) in this process.
-
-    Returns the judge's finding: whether the answer passed, and why.
-    """
+    """Test an answer on one test case by running the exercise's check function (judge) in this process."""
     return exercise.judge(answer, variant)
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """Test an answer with all public and hidden cases (variants); return the result with points and reason.
+    """Test an answer with all public and hidden cases; return points and reason.
 
-    `hidden` are the hidden cases, and `judge` is called to test one case. Raises `GradingError` if the judge (the
-    exercise's check function) itself fails.
+    Raises `GradingError` if the judge fails.
     """
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -97,11 +93,7 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Leave the grading of a free-text exercise to a person, because the run found no text in a cell that was edited.
-
-    `item` is the result to change, and `cell` the source of the edited cell. The points become unknown, because only a
-    person can see whether the cell contains an answer.
-    """
+    """Leave a free-text exercise without a text to a person, who alone can see whether `cell` has an answer."""
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
     trouble = f" ({item.reason})" if item.status == "failed" else ""
@@ -113,10 +105,9 @@ def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Test an answer with every public and then every hidden case until a case fails; write the result into `item`.
+    """Test an answer with every public and then every hidden case until one fails; write the result into `item`.
 
-    If the exercise has axes (parts with their own points), a failed case ends only the tests of the axis to which the
-    case belongs.
+    If the exercise has axes, a failed case ends only the tests of its own axis.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}

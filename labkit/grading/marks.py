@@ -93,10 +93,9 @@ def _digest(why: str) -> str:
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return a list with the points and comments that a person has entered in a CSV file.
+    """Return the points and comments in a CSV file; a line about a notebook counts for each of its exercises.
 
-    A CSV line about a whole notebook (0 points or excused) becomes one item for each exercise of the notebook. Raises
-    `InvalidInput`, whose message has up to ten mistakes, one per line, so that a person can correct them together.
+    Raises `InvalidInput` with up to ten mistakes, one per line, so that a person can correct them together.
     """
     marks, mistakes = [], []
     for row in tables.read(path, "the table of marks", needed=("student", "exercise", "points")):

@@ -47,10 +47,9 @@ class Output:
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """Lock an output folder for the duration of a `with` block, and prepare the folder for writing.
+    """Lock and prepare an output folder for a `with` block.
 
-    Raises `InvalidInput` if another command uses the folder, or if the folder has another course or seed or other
-    files.
+    Raises `InvalidInput` if it is in use or has other contents.
     """
     _head(out, course, seed)
     durable.make_folder(out)
@@ -77,10 +76,7 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """Return the options about the class (such as --roster) that the last `labkit grade` stored in `out`.
-
-    The result is a dict from option to value.
-    """
+    """Return the options about the class (such as --roster) that the last `labkit grade` stored in `out`."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -89,10 +85,9 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the course, seed and options that an output folder stores.
+    """Return the stored head of an output folder, or that of a new folder.
 
-    For a new folder, return `course`, `seed` (None: a random seed) and no options. Raises `InvalidInput` if the folder
-    has another course, another seed, or files of another kind.
+    Raises `InvalidInput` if another is wanted.
     """
     path = out / HEAD
     if out.exists() and not out.is_dir():
@@ -143,10 +138,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return the stored record (grading result) of a submission if the record is still valid, otherwise None.
-
-    A record is valid if grading succeeded, and if the submitted file, the course and the seed are unchanged.
-    """
+    """Return a submission's stored record if grading succeeded and file, course and seed are unchanged, else None."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -158,10 +150,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether a submission's stored record (grading result) is valid; if so, update its facts about the file.
-
-    Such facts, for example date, path and doubts, do not affect the points.
-    """
+    """Return whether the stored record is valid; if so, update its facts about the file, which affect no points."""
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -176,10 +165,7 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def facts(one: Submission) -> dict[str, Any]:
-    """Return the fields of a record (grading result) that come from the submission itself, such as the date.
-
-    The result is a dict from field name to value.
-    """
+    """Return the fields of a record that come from the submission itself, such as the date."""
     return {
         **{name: getattr(one, name) for name in _SAME},
         **{name: list(getattr(one, name)) for name in ("people", "doubts", "unread", "requests")},
@@ -190,9 +176,6 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the stored result "no notebook was handed in" of each student who has handed in a notebook since.
-
-    `submissions` are the submissions that this command handles, with or without a valid result.
-    """
+    """Delete the record "no notebook was handed in" of each student who has handed in a notebook since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

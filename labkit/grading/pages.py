@@ -63,11 +63,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return the values that a student's feedback page shows for one exercise, as a dict from name to value.
-
-    `requests` are the reasons of the student's regrade requests for the exercise. For hidden test cases, the page only
-    shows how many passed.
-    """
+    """Return one exercise's values for the feedback page, which shows of hidden test cases only how many passed."""
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)
@@ -108,11 +104,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
-    """Return the values for the page on which a person grades free texts and answers regrade requests.
-
-    The result is a dict from name to value. `written` maps each free-text exercise to the rows of the students who
-    wrote a text.
-    """
+    """Return the values for the page on which a person grades the texts `written` and answers regrade requests."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "exercises": [
@@ -178,10 +170,7 @@ def _piece(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Policy) -> dict[str, object]:
-    """Return the values for the HTML template of the instructor's summary of the class, as a dict from name to value.
-
-    `kept` are the grading results of all submissions.
-    """
+    """Return the values for the HTML template of the instructor's summary; `kept` are all grading results."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
@@ -240,10 +229,7 @@ def _status(score: Score) -> str:
 
 
 def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
-    """Return the values for the page of similar answers: for each pair of students, the names and the similar code.
-
-    `kept` are the grading results of all submissions.
-    """
+    """Return the values for the page of similar answers: for each pair of students, the names and the similar code."""
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:

@@ -209,11 +209,7 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gr
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the student whom a learning platform has named in a file or folder name.
-
-    Returns None if `name` has the format of no learning platform. `folder` says whether `name` is the name of a folder,
-    and `context` has facts about the whole download.
-    """
+    """Return the student whom a platform named in a file or folder name, or None for a name in no platform's format."""
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
@@ -226,9 +222,8 @@ def plain_origin(name: str) -> Origin:
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
     """Return the student who owns a file, and other facts that the file's path states.
 
-    The path `place` begins with the folder or archive that the user named. The second part of the path names the
-    student, in a learning platform's format or together with the name of a notebook. Deeper parts are ignored, because
-    the student may have chosen them.
+    The path begins with the folder or archive that the user named, and its second part names the student. Deeper parts
+    are ignored, because the student may have chosen them.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -239,11 +234,7 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student named in a file name such as `ada-06_sinks.ipynb`.
-
-    If the file name contains only the name of a notebook, the student is called `root`, the name of the folder or
-    archive.
-    """
+    """Return the student in a name such as `ada-06_sinks.ipynb`, or `root` if it only names a notebook."""
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")

@@ -17,10 +17,9 @@ NONE = "none"
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class (such as --roster), as a dict from option to value.
+    """Return the options about the class: this command's, or else the stored ones.
 
-    `chosen` has the options of this command. For an option that is None in `chosen`, the result has the value that the
-    output folder `out` stores. The value `none` removes an option.
+    The value `none` removes an option.
     """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
@@ -28,10 +27,9 @@ def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
-    """Read the instructor's settings from the files that `chosen` names: roster, points by hand, requests and rules.
+    """Read roster, points by hand, requests and rules from their files. Raises `InvalidInput` for an unusable file.
 
-    If points by hand in the output folder and in a named file differ, those in the named file count. Raises
-    `InvalidInput` for an unusable file.
+    If points by hand in the output folder and in a named file differ, those in the named file count.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

@@ -42,11 +42,7 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of a notebook with the cells to execute, except the cells whose numbers are in `without`.
-
-        The grader adds a last cell, which answers the check functions' questions about the learner's functions and
-        values.
-        """
+        """Return the JSON of the notebook to execute; its last cell answers the check functions' questions."""
         sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])
 
@@ -78,10 +74,7 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
-    """Select the cells of a submitted notebook to execute, and find the exercises that the learner has answered.
-
-    `released` is the notebook as learners received it, and `exercises` are the exercises of this notebook.
-    """
+    """Select the cells of a submitted notebook to execute, and find the exercises that the learner has answered."""
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
@@ -127,10 +120,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the cell with the learner's answer to a free-text exercise, or "" if there is no answer.
-
-    `name` is the exercise. A new comment counts as an answer, because a person may accept it.
-    """
+    """Return the learner's cell for a free-text exercise, or ""; a new comment counts, since a person may accept it."""
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
     for place in (*([chosen.counts[name]] if name in chosen.counts else []), *reversed(marked)):
@@ -155,10 +145,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was not found in the cell marked with the exercise's name.
-
-    `answers` maps each exercise to the Python name of its answer.
-    """
+    """Return a note on each answer that was not found in the cell marked with the exercise's name."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:
@@ -176,11 +163,7 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
 def _oddities(
     submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str], ungraded: Collection[str]
 ) -> list[str]:
-    """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells.
-
-    The exercises in `ungraded` give no points here, so answers to them are not noted. `names` are the exercises of the
-    notebook.
-    """
+    """Return notes on what is unusual in a notebook but tolerated; answers to exercises in `ungraded` are not noted."""
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]
     notes = [

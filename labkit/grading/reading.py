@@ -82,18 +82,12 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file may be a notebook according to its name.
-
-    Names with `.ipynb` qualify, and so do `.json` and `.txt`, because some browsers save notebooks under such names.
-    """
+    """Return whether a file name has `.ipynb`, or `.json` or `.txt`, with which some browsers save notebooks."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Write a notebook's code cells and metadata to a file in `folder`; return the file's path.
-
-    Later steps of grading read this copy, because the student's file may change in the meantime.
-    """
+    """Write a notebook to a file in `folder`, because the student's file may change, and return the file's path."""
     path = folder / notebook.sha256
     if not path.exists():
         path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))
@@ -149,10 +143,7 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook, even if an output contains NaN, an infinity or a lone surrogate.
-
-    JSON does not allow these values, but Python's `json` writes them. Raises `ValueError` or `msgspec.DecodeError`.
-    """
+    """Parse a notebook, even with NaN, infinities or lone surrogates: no JSON, but Python's `json` writes them."""
     try:
         return msgspec.json.decode(text, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -162,10 +153,7 @@ def _decoded(text: bytes) -> _Notebook:
 
 
 def _why(raw: bytes, error: Exception) -> str:
-    """Return a sentence that explains why a file is not a notebook, for example because it is a web page.
-
-    `raw` has the file's bytes, and `error` was raised when they were parsed.
-    """
+    """Return a sentence that explains why a file is not a notebook, for example because it is a web page."""
     start = raw[:_BEGINNING].lstrip().lower()
     kinds = (
         (not start, "The file is empty."),

@@ -151,10 +151,7 @@ def write(record: Record, path: Path) -> None:
 
 
 def read(path: Path) -> Record | None:
-    """Return the grading result that the file `path` contains, or None if there is no such file.
-
-    Raises `InvalidInput` if the file is damaged or of another version.
-    """
+    """Return the grading result in a file, or None without a file. Raises `InvalidInput` if it is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except FileNotFoundError:

@@ -78,10 +78,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with `solutions` filled in, and with its name and labkit's version in the metadata.
-
-    `text` is the JSON so far, and `solutions` maps the name of an exercise to the source of its solution.
-    """
+    """Return a notebook's JSON with `solutions` filled in, and with its name and labkit's version in the metadata."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -119,10 +116,7 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raise `GradingError` if the learners' copy of the lab contains a line of a solution or a part of the grader.
-
-    `solutions` maps the name of each exercise to the source of its solution.
-    """
+    """Raise `GradingError` if the learners' copy of the lab contains a line of a solution or a part of the grader."""
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:

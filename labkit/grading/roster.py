@@ -206,11 +206,7 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Assign each submission without an owner to the roster member of the same name, if only one member has the name.
-
-    `by_key` maps each student's key to the grading results. The key and the index of the matched member are added to
-    `members_of`. Returns a sentence for each name whose owner remains in doubt.
-    """
+    """Assign each submission without an owner to the only roster member with its name; return the doubtful names."""
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):

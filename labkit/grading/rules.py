@@ -117,10 +117,7 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return title, exercises and deadline of the assignment, as the rules file states them.
-
-    `sections` is the parsed file, and `name` its name for error messages.
-    """
+    """Return title, exercises and deadline of the assignment, as the rules file states them."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         problem = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
@@ -175,10 +172,9 @@ def moment(written: str, place: str) -> datetime:
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:
-    """Return the name of the course's notebook that `word` means: a full name, a file name, or a number such as 05.
+    """Return the course's notebook that `word` means: by name, file name, or number such as 05.
 
-    Raises `InvalidInput` if there is no such notebook. The message begins with `place`, which says where the word was
-    found.
+    Raises `InvalidInput`.
     """
     names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
     found = [each for each in names if word.removesuffix(".ipynb") in {each, each.partition("_")[0]}]
@@ -231,10 +227,7 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raise `InvalidInput` if a rubric's parts or the partial credit of an exercise do not fit the maximum points.
-
-    The message begins with `name`, the name of the rules file.
-    """
+    """Raise `InvalidInput` if a rubric's parts or the partial credit of an exercise do not fit the maximum points."""
     _check_exercises(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points

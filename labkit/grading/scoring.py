@@ -141,11 +141,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note in each student's row which notebooks of the assignment are missing.
-
-    `asked` are the assignment's exercises. Returns a dict from each missing notebook to the names of the students who
-    have handed in other notebooks, but not this one.
-    """
+    """Note missing notebooks of the assignment in each row; return, by notebook, who handed in only others."""
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -157,11 +153,7 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return the open questions for the instructor in all grading results, each question once.
-
-    Each question begins with the names of up to three students. Questions in `decided` are left out, because points
-    given by hand have settled them; `decided` has pairs of a submission's key and a question.
-    """
+    """Return the open questions in all records, each once and after up to three names, except those in `decided`."""
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
@@ -171,10 +163,9 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the instructor's questions that points given by hand have settled, as pairs (submission's key, question).
+    """Return the questions that points by hand have settled, as pairs (submission's key, question).
 
-    A question about a group's submission is settled only if every member of the group has points given by hand.
-    Exercises whose question is still open are added to the student's row.
+    A question about a group is settled only for all its members. Exercises with an open question are added to the row.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -194,10 +185,7 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists: all rows, rows of students without submissions, and rows of students not in the roster.
-
-    If it is unclear which student owns a submission, a question is added to `doubts`.
-    """
+    """Return all rows, the rows without submissions, and those not in the roster; questions go to `doubts`."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -240,10 +228,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return a pair: the newest result for each notebook that was handed in, and a note on each older result.
-
-    The submissions are those of one student, alone or in a group.
-    """
+    """Return the newest result for each notebook of a student or group, and a note on each older result."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -256,10 +241,7 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a question for the instructor about each name that several students have.
-
-    Each of these students still has a separate row.
-    """
+    """Return a question for the instructor about each name that several students have; each of them still has a row."""
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -303,10 +285,7 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Add a student's regrade requests to the row, and add a question to `doubts` for each unanswered request.
-
-    `listed` maps the name of an exercise to the student's requests in the instructor's table.
-    """
+    """Add a student's own and `listed` regrade requests to the row, and unanswered or unfitting ones to `doubts`."""
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
@@ -324,10 +303,9 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Assign the lines of a CSV file to students: return a dict from row key to a dict from exercise to lines.
+    """Return the lines of a CSV file by row key and exercise.
 
-    For each line that fits no student, or several, a sentence is added to `doubts`. In this sentence `what` names the
-    content of the line: `points` or `requests`.
+    A line that fits no student, or several, becomes a doubt, in which `what` names its content: `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -363,11 +341,7 @@ def _by_row(
 def _score(
     row: Row, exercises: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
-    """Compute the scores, late penalties and sums of one student's row.
-
-    `marks` maps each exercise to the student's points given by hand. Questions for the instructor are added to
-    `doubts`.
-    """
+    """Compute the scores, late penalties and sums of one student's row; questions for the instructor go to `doubts`."""
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
         # A request for another look is no work, and naturally comes after the deadline.
@@ -444,11 +418,7 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the student's weakest exercises, as many as the rules allow.
-
-    An exercise is weaker if the student has a smaller share of its points. Of exercises with the same share, the
-    exercise with the most attainable points is dropped first.
-    """
+    """Drop the exercises with the smallest share of their points, and of equal ones those with the most points."""
     counted = [
         score
         for name, score in row.scores.items()

@@ -30,11 +30,7 @@ The merge tries those again.
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed with which the shards (separately graded parts) in `parts` were graded.
-
-    Without shards the result is `seed`. Raises `InvalidInput` if the shards have different seeds or another seed than
-    `seed`, if a shard has another course, or if a shard cannot be read.
-    """
+    """Return the seed of the shards `parts`, else `seed`. Raises `InvalidInput` if seeds or courses differ."""
     for part in parts:
         try:
             head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
@@ -56,10 +52,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy from the shards' output folders (`parts`) all valid grading results that `out` lacks.
-
-    Returns the number of copied results.
-    """
+    """Copy from the output folders `parts` all valid results that `out` lacks; return their number."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):

@@ -45,10 +45,7 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """The degree of suspicion, which is a sum over all matches.
-
-        A match adds 1 if only these two students share it, and less if other students share it too.
-        """
+        """The degree of suspicion: a match adds 1 if only these two students share it, and less if others do, too."""
         return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 
@@ -71,10 +68,7 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append a description of each node of a syntax tree to `parts`.
-
-    Each name is replaced by the number of its first use, which `names` records.
-    """
+    """Append a description of each node to `parts`; a name becomes the number of its first use, from `names`."""
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:

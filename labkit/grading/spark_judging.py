@@ -40,10 +40,7 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """A request to the Spark worker: test the answer `value` to an exercise with these cases.
-
-    Each case consists of a name and parameters.
-    """
+    """A request to the Spark worker: test `value` with these variants, each a name and its parameters."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -74,10 +71,7 @@ class SparkJudge:
         self._judgements: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """Test an answer with one case (variant) and return the judge's finding.
-
-        Raises `GradingError` if the judge itself fails, and `Unanswered` if the answer cannot be judged.
-        """
+        """Test one variant. Raises `GradingError` if the judge fails, `Unanswered` if the answer cannot be judged."""
         question = _question(exercise, answer, [variant])
         if not self._knows(question):
             [judgement] = self._ask(question, 1)
@@ -90,10 +84,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run, which is faster than separate runs.
-
-        The findings are stored for later calls, but only if no case failed with an error.
-        """
+        """Test several variants in one Spark run, which is faster; keep the findings only if none has an error."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -176,10 +167,7 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judge the requests that arrive on standard input (a socket), until the socket is closed.
-
-    `work` is a temporary folder, and `file` the Python file of the course (None: labkit's own course).
-    """
+    """Judge the requests that arrive on standard input (a socket) until it is closed; `file` is the course's file."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

@@ -79,11 +79,7 @@ class _Candidate:
     """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return a sort key. Of a student's files for one notebook, the file with the largest key counts.
-
-        The key compares, in this order: whether the user named the file's folder or archive on the command line, the
-        date, whether the student edited the file, the file's own date, and the file's name.
-        """
+        """Return a sort key. Of a student's files for one notebook, the file with the largest key counts."""
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
 
@@ -96,11 +92,10 @@ class _Candidate:
 def collect(
     places: Sequence[Path], course: Course, work: Path, deadline: datetime | None, skipped: Path | None = None
 ) -> list[Submission]:
-    """Return a list with one submission for each student and notebook, sorted by student.
+    """Return one submission for each student and notebook, sorted by student.
 
-    `places` are the folders and archives that the user named. Notebooks are copied into the folder `work`; files in the
-    folder `skipped` are ignored. Submissions after `deadline` are marked as late. Raises `InvalidInput` if nothing can
-    be a submission.
+    Notebooks are copied into `work`, files in `skipped` are ignored, and submissions after `deadline` are late. Raises
+    `InvalidInput` if nothing can be a submission.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -117,10 +112,7 @@ def collect(
 
 
 def check(places: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if one of these paths is missing, or if no path can contain a submission.
-
-    The check looks at file names only, so it is quick enough to run before anything is written.
-    """
+    """Raise `InvalidInput` if a path is missing or no path can contain a submission, judged by file names only."""
     for place in places:
         check_existing(place)
     if not any(
@@ -237,11 +229,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a pair: the edited notebooks as a dict from name to files, and a list of the other notebooks' names.
-
-    A notebook is edited if the student has changed one of its files, or if one of them cannot be graded. If no notebook
-    was edited, the dict contains all notebooks.
-    """
+    """Return the edited or unreadable notebooks with their files (all if there is none), and the others' names."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -270,11 +258,9 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files, such as a PDF, that may be answers in an unreadable form.
+    """Return questions about files, such as a PDF, that may be answers in an unreadable form, by notebook.
 
-    The result is a dict from notebook to question. The key is the notebook that the file's name states, or "" if it
-    states none or a notebook in `graded`. A plain text file counts only if the graded notebooks contain no
-    answer (`is_empty`).
+    The key is "" if the name states no notebook or one in `graded`. A text file counts only if those have no answer.
     """
     questions: dict[str, str] = {}
     for one in others:

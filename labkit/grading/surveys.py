@@ -31,8 +31,7 @@ def survey(
 ) -> Context:
     """Return facts about a whole upload that no single file name shows, such as the platform.
 
-    `paths` are relative to the folder or archive, whose name is `above`. `repositories` are the Git clones in it, and
-    `read` returns the first bytes of a file.
+    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
@@ -108,10 +107,7 @@ def _noted(content: bytes) -> Person | None:
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return a dict from each repository in the folder `above` to its GitHub user.
-
-    GitHub Classroom names the folder `assignment-submissions` and each repository `assignment-user`.
-    """
+    """Return each repository's GitHub user; GitHub Classroom names it `assignment-user`."""
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:
@@ -123,10 +119,7 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return two dicts: from each submission's folder to the authors, and from each folder to the date.
-
-    `content` is Gradescope's list of submissions. If it cannot be read, both dicts are empty.
-    """
+    """Return authors and dates by submission's folder from Gradescope's list; both are empty if it is unreadable."""
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

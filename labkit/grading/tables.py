@@ -42,10 +42,7 @@ class Row:
 
 
 def read(path: Path, what: str, needed: Sequence[str] = ()) -> list[Row]:
-    """Return the rows of a CSV file, whose first line must have the column titles.
-
-    Raises `InvalidInput` for an unusable file. The error message calls the table `what`, for example `the roster`.
-    """
+    """Return the rows of a CSV file with column titles; messages call it `what`. Raises `InvalidInput`."""
     name = text(str(path))
     try:
         with path.open("rb") as file:

@@ -102,11 +102,7 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the student who owns all files of a folder or archive, or None if they may have several owners.
-
-        A single owner is certain in two cases: `name` has the format in which a learning platform names one student's
-        files, or `paths` contain the folder `notebooks` of the lab's copy for learners.
-        """
+        """Return the owner of all files by a platform's name or the learners' folder `notebooks`; else None."""
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
             return shaped
@@ -116,11 +112,7 @@ class Uploads:
         return None
 
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
-        """Yield the files of a ZIP archive that lies in a folder.
-
-        If `own`, all files belong to `owner`; otherwise the archive may be the download of a whole class. `inside` is
-        the archive's path within the folder that the user named.
-        """
+        """Yield the files of an archive in a folder: of `owner` if `own`, else maybe the download of a class."""
         shown = text(str(inside))
         when = owner.when or _modified(path)
         try:
@@ -274,10 +266,7 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones.
-
-        If there is only one top-level folder, and it is no clone, these are the names of the clones directly inside it.
-        """
+        """The top-level folders that are Git clones, or the clones directly inside the only top-level folder."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:

@@ -128,10 +128,7 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> ExaminationResult | None:
-        """Execute and judge a submission, and write the results into `record`; copy the results in `kept` unchanged.
-
-        Returns the outcome of grading the notebook, or None if the submission cannot be executed.
-        """
+        """Execute and judge a submission into `record`, except results in `kept`; return None if it cannot run."""
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:
@@ -235,10 +232,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of labkit, Python and other packages that may affect a grade.
-
-    The result is a dict from package name to version.
-    """
+    """Return the versions of labkit, Python and other packages that may affect a grade, by package."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"labkit": __version__, "python": platform.python_version(), **packages}
 
@@ -274,10 +268,9 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """Stop retrying a submission after `MOST_TRIES` failures of the grader: give 0 points, and ask the instructor.
+    """After `MOST_TRIES` failures of the grader, give 0 points and ask the instructor.
 
-    `before` is the previous grading result. Exercises that are not in `requested` keep their results from `before`. If
-    `requested` is empty, all exercises were requested.
+    Exercises not in `requested` (if any) keep their results from `before`, the previous record.
     """
     if record.graded():
         return

@@ -51,10 +51,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state (`Mark`) of each stage of a run with one crash.
-
-    The caller passes each event of the run to `note`, which updates the states.
-    """
+    """The state (`Mark`) of each stage of a run with one crash, which each event passed to `note` updates."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -149,10 +146,7 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Request that the run stops; do nothing if the run has already ended.
-
-        The run's thread then kills the drivers and deletes the run's folder, and `wait` raises `Cancelled`.
-        """
+        """Ask the run's thread to kill the drivers and delete the run's folder; `wait` then raises `Cancelled`."""
         self._cancel.set()
 
     @property
@@ -161,10 +155,9 @@ class BackgroundRun:
         return self._thread.ident is not None and not self._over.is_set()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait until the run has ended, for at most `seconds` (None: without a limit), and return its outcome.
+        """Wait until the run has ended, at most `seconds` (None: without a limit), and return its outcome.
 
-        Raises the error with which the run failed, `Cancelled` if somebody cancelled the run, or `TimeoutError` if the
-        run has not ended after `seconds`.
+        Raises the run's error, `Cancelled`, or `TimeoutError` if the run has not ended after `seconds`.
         """
         if not self._over.wait(seconds):
             raise TimeoutError(

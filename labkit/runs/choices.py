@@ -17,10 +17,9 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the fields of the crash panel, a notebook's form for one crash, as a dict from name to (field, option).
+    """Return the crash panel's fields with the options that they set, by name.
 
-    The names are for example `sink` and `failpoint`, and the option is the one that the field sets. A field comes after
-    all fields that restrict its values; fields for free text come last. `of` is the class that declares the options.
+    A field comes after all fields that restrict its values; fields for free text come last.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -33,10 +32,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """The values of all fields of the crash panel, a notebook's form for one crash, such as sink and failpoint.
-
-    Create it with `choose`, which checks that the values fit each other.
-    """
+    """The values of all fields of the crash panel, which fit each other; create it with `choose`."""
 
     words: Mapping[str, str]
     """The value of each field as text; an empty text means the default."""
@@ -47,10 +43,9 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a copy with the value `word` in the field `part`.
+        """Return a copy with another value in the field `part`, and in fields that it does not fit.
 
-        Every other field keeps its value if that value fits `word`, and otherwise gets another value. Raises
-        `InvalidInput` for an unknown field or value.
+        Raises `InvalidInput`.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -85,7 +80,6 @@ class Choice:
 def choose(**words: object) -> Choice:
     """Return a value for every field of the crash panel; `words` are wanted values, as in `sink="wal"`.
 
-    A field without a wanted value gets its default, or another value if the default does not fit the fields before it.
     Raises `InvalidInput` for an unknown field, or for a wanted value that does not fit the sink.
     """
     wanted = {name: str(word) for name, word in words.items() if word is not None}
@@ -104,11 +98,7 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a value for each field of the crash panel: the `wanted` value, if it fits the fields before this one.
-
-    Otherwise the field gets its default or, if the default does not fit either, the first value that fits. `wanted`
-    maps names of fields to values.
-    """
+    """Return a value for each field: the `wanted` one, its default, or the first that fits the fields before it."""
     scenario = Scenario()
     words, names = {}, {}
     for name, (part, option) in parts().items():

@@ -37,11 +37,10 @@ LEADS = {
 
 
 def conclude(run: Run) -> Outcome:
-    """Judge a run that has ended, write the results into the run's folder, and return the results.
+    """Judge a run that has ended, write the results into its folder, and return them.
 
-    The judge compares all rows that readers could see with the expected output. Afterwards the run's rows and its input
-    topic are deleted from PostgreSQL or Kafka, unless `run.keep_store` is set. If the run failed, this function raises
-    the error of the run.
+    Afterwards the run's rows and its input topic are deleted from PostgreSQL or Kafka, unless `run.keep_store` is set.
+    If the run failed, this function raises the error of the run.
     """
     if run.error is not None:
         raise run.error
@@ -117,10 +116,7 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Delete the run's rows from a `store` in PostgreSQL or Kafka, and the run's input topic from Kafka.
-
-    If `run.keep_store` is set, nothing is deleted. The history file in the run's folder always remains.
-    """
+    """Delete the run's rows and its input topic from their servers, unless `run.keep_store` is set."""
     if run.keep_store:
         return
     # Rows on this machine stay in the run's folder for inspection. Rows in a server would accumulate there.

@@ -70,13 +70,10 @@ def conduct(
 ) -> None:
     """Execute all runs, each with all its crashes and restarts; store the error of a failed run in `Run.error`.
 
-    The function calls `tell` with every event, and `heartbeat` every `HEARTBEAT` seconds; an exception that `heartbeat`
-    raises ends all drivers and is passed on. `scratch` is a folder for temporary files, which is deleted at the end. A
-    run fails if its driver reports nothing for `patience` seconds. If the environment variable LABKIT_TURNS is set,
-    runs of several processes on this machine wait for each other.
-
-    Raises `ServiceUnavailable` if there is too little memory for the standby drivers that `setup` requests, and
-    `InvalidInput` for standby drivers on a cluster.
+    `heartbeat` is called every `HEARTBEAT` seconds, and an exception that it raises ends all drivers. `scratch` is
+    deleted at the end. A run fails if its driver reports nothing for `patience` seconds. If LABKIT_TURNS is set, the
+    runs of several processes wait for each other. Raises `ServiceUnavailable` without memory for standby drivers, and
+    `InvalidInput` for them on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -209,11 +206,7 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a driver that executes the runs `load`: their cluster, or a local master.
-
-    A local master gets a thread for every task that may have to wait at a failpoint at the same time; for the job
-    `totals` it gets a thread for every core.
-    """
+    """Return the Spark master URL for a driver of these runs: their cluster, or local threads for all waiting tasks."""
     if load[0].scenario.master is not None:
         return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:
@@ -224,10 +217,7 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """Starts and ends the Spark drivers of several runs.
-
-    Some are standby drivers: these start before a crash, and continue the run after it.
-    """
+    """Starts and ends the Spark drivers of several runs, among them standby drivers, which start before a crash."""
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -255,10 +245,7 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute the runs `load` in one driver.
-
-        Returns when the driver has ended and the proof of each run's crash has been checked.
-        """
+        """Execute the runs `load` in one driver; return when it has ended and each crash has been proven."""
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -306,10 +293,7 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers.
-
-        A warm driver is one that a notebook had started before the run began.
-        """
+        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers."""
         for warm in self._warm:
             warm.remove()
         while self._standbys:

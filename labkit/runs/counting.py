@@ -23,10 +23,9 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
+    """Computes, without Spark, the rows that a job should write for an input file; a subclass for each kind of job.
 
-    The judge compares each row in the store with the expected row that has the same offset. In most jobs the offset of
-    a row is the position of its input record.
+    The judge compares each row with the expected row of the same offset, which most jobs take from the input record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,17 +40,11 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return a dict from offset to correct values, for the expected rows that have more than one correct value.
-
-        Only a job that looks values up in a changing table has such rows; for other jobs the dict is empty.
-        """
+        """Return, by offset, the correct values of rows that have several, as rows with looked-up values may have."""
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, with the offset of each row replaced by that of its expected row.
-
-        The judge compares the two rows. In most jobs their offsets are equal, so the rows are yielded unchanged.
-        """
+        """Yield the rows of a store, each with the offset of its expected row, which in most jobs is its own."""
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
@@ -78,10 +71,7 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The expected output of the job `shop`, whose input is orders: for every order the price of its item.
-
-    `edits` is how often the price list was changed during the run; each change raises every price by 1.
-    """
+    """The expected output of the job `shop`: for every order its item's price, which each of `edits` raises by 1."""
 
     def __init__(self, path: Path, edits: int) -> None:
         super().__init__(path)
@@ -95,10 +85,9 @@ class Prices(RunningCounts):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return a dict from an order's offset to its correct prices: the original one, and the one after each edit.
+        """Return, by order's offset, the correct prices: the original one, and the one after each edit.
 
-        All of these prices are correct, because a run without a crash may look up the price before or after an edit.
-        The dict is empty if the price list was never edited.
+        All are correct, because a run without a crash may look up the price before or after an edit.
         """
         if not self._edits:
             return {}
@@ -135,10 +124,9 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, with the offset of each row (a line number) replaced by a serial number.
+        """Yield the rows of a store, each with its line number replaced by the serial number of its expected row.
 
-        The serial number is that of the expected row. The row in the store and its expected row have the same line
-        number and the same word. If there is no expected row, the number is above all serial numbers.
+        If there is no expected row, the number is above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

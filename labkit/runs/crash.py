@@ -80,19 +80,15 @@ def finish(
 ) -> Outcome:
     """Execute a prepared run with all its crashes, judge what readers could see, and return the outcome.
 
-    The function calls `tell` with every event, and `heartbeat` several times a second. The run fails if a driver
-    reports nothing for `patience` seconds. `setup` says how the drivers are started. Raises the error with which the
-    run failed, or the exception that `heartbeat` raised.
+    The run fails if a driver reports nothing for `patience` seconds. `heartbeat` is called several times a second.
+    Raises the error of the run, or of `heartbeat`.
     """
     conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return conclude(run)
 
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Execute prepared runs with all their crashes, judge them, and return a list with each run's outcome or error.
-
-    `scratch` is a folder for temporary files, and `tell` is called with every event.
-    """
+    """Execute prepared runs with all their crashes, judge them, and return each run's outcome or error."""
     conduct(runs, scratch, tell)
     return [_concluded_or_error(run) for run in runs]
 

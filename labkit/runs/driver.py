@@ -39,10 +39,7 @@ Stop = events.Parked | events.Ended
 
 
 class Background:
-    """A thread that executes one step of a query, such as its recovery, which may wait forever at a failpoint.
-
-    The driver's main loop polls `done`. When it is true, `error` is the error of the step, or None.
-    """
+    """A thread for one step of a query, such as its recovery, which may wait forever at a failpoint."""
 
     def __init__(self, step: Callable[[], object]) -> None:
         self._step = step
@@ -94,10 +91,9 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the query's next phase if the present phase is over: recovery, execution, or the last commit.
+        """Start the next phase if this one is over; return an event if the query has stopped.
 
-        If the query has stopped (at its failpoint or at its end), returns the event to report, otherwise None. Raises
-        the query's error.
+        Raises the query's error.
         """
         if self._group is not None:
             self._group.follow()
@@ -110,10 +106,7 @@ class ScenarioQuery:
         return self._phase()
 
     def _report_executor(self, evidence: Path) -> None:
-        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed.
-
-        The file `evidence`, written by the task that reached the failpoint, names the executor.
-        """
+        """Report once to the supervisor which executor has reached the failpoint and must be killed."""
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
@@ -180,10 +173,7 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query if it has read every line of its socket, because a socket source never ends by itself.
-
-        This method does not wait; `poll` calls it until the query has stopped.
-        """
+        """Stop the query once it has read every line of its socket, because a socket source never ends by itself."""
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -243,10 +233,9 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Return (how many task slots these queries need at once, the names of the stores that they write to).
+    """Return how many task slots these queries need at once, and the names of the stores that they write to.
 
-    A task that waits at a failpoint keeps its slot. So each query with a failpoint inside a task needs a slot for each
-    of its tasks, and all other queries together need one slot.
+    A task that waits at a failpoint keeps its slot, and all queries without such a task share one.
     """
     in_task = [
         scenario.tasks(task.driver)

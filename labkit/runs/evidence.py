@@ -36,10 +36,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs that it executes.
-
-    Each event is then passed on to `tell`.
-    """
+    """Notes one driver's crashes, errors and durations in the runs that it executes, and tells `tell` every event."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -102,11 +99,7 @@ class DriverEvents:
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """Check for each run of this driver that it crashed as planned, and note the crash or an error in the run.
-
-        Call this method after all processes of the driver have ended. A run gets an error if its crash is not proven,
-        or if it ended without reaching its failpoint.
-        """
+        """After all its processes have ended, note each run's proven crash, or the error that it crashed otherwise."""
         for run in self._runs.values():
             try:
                 self._conclude(run)
@@ -152,10 +145,7 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Note in `run.seconds` how long the last crash delayed the output.
-
-    The delay is the time from the SIGKILL until Spark next wrote a file `commits/N`.
-    """
+    """Note in `run.seconds` the time from the last SIGKILL until Spark next wrote a file `commits/N`."""
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
         return
@@ -167,12 +157,10 @@ def note_committed(run: Run) -> None:
 
 
 def record_crash(run: Run, ending: events.Ending, before: BatchLogs) -> None:
-    """Check the proof that the driver was killed at its failpoint, and add the crash to `run.crashes`.
+    """Check the proof that the driver was killed at its failpoint, add the crash, and inject the additional fault.
 
-    Then inject the scenario's additional fault and count the visible rows. If the scenario deletes the checkpoint,
-    rename the checkpoint's folder. `ending` is the supervisor's report of the driver's death, and `before` contains the
-    batches that were planned and finished when the driver started. Raises `JobFailed` if any part of the proof is
-    missing or wrong.
+    `ending` is the supervisor's report of the driver's death, and `before` contains the batches that were planned and
+    finished when the driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
@@ -209,10 +197,9 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: events.ExecutorKilled) -> None:
-    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
+    """Check the proof that an executor was killed at its failpoint, and add the crash.
 
-    `killed` is the supervisor's report of the kill, which the driver survives. Raises `JobFailed` if the proof is
-    missing or wrong.
+    Raises `JobFailed` without proof.
     """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):

@@ -17,10 +17,7 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One crash whose verdict is predicted: the store, the sink, the commit order, and the failpoint.
-
-    The commit order says whether the sink commits before or after Spark writes `commits/N`.
-    """
+    """One crash whose verdict is predicted: store, sink, failpoint, and whether the sink or Spark commits first."""
 
     store: str
     strategy: Strategy
@@ -70,10 +67,7 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash: each combination of store, sink, commit order and failpoint.
-
-    `stores` maps the name of each store to the sinks that can write to it.
-    """
+    """Return every possible crash on these stores, each with the sinks that can write to it."""
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

@@ -31,10 +31,7 @@ _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Raise `ServiceUnavailable` if the scenario's fault kills or restarts a server that labkit has not started.
-
-    labkit never kills a server that somebody else started.
-    """
+    """Raise `ServiceUnavailable` if the fault kills or restarts a server that labkit has not started itself."""
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
@@ -45,11 +42,7 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """For the fault `expire`, make the server abort transactions that stay open for `EXPIRES_AFTER` seconds.
-
-    For any other fault, do nothing. Call this function before the first driver starts. `location` is the path of the
-    run's store.
-    """
+    """For the fault `expire`, make the server abort transactions that stay open for `EXPIRES_AFTER` seconds."""
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
             assert isinstance(store, Expiring)
@@ -59,10 +52,8 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """Inject the scenario's fault, such as a restart of the server, and return its proof for the evidence file.
 
-    The proof of the fault is for example the ids of the killed processes or the names of the aborted transactions; it
-    is empty if the scenario has no fault. `crashes` is the number of crashes so far. It matters only for
-    `falsify-group`, which sets one wrong position in the input after a crash with an odd number, and another wrong
-    position after a crash with an even number. Raises `JobFailed` if the fault had no effect.
+    `crashes` is the number of crashes so far, on which the wrong position that `falsify-group` sets depends. Raises
+    `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -89,10 +80,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Wait until the server has aborted all open transactions of the run, and return their names.
-
-    `location` is the path of the run's store. Raises `JobFailed` after `_PATIENCE` seconds.
-    """
+    """Wait until the server has aborted all open transactions of the run, and return their names."""
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)
         deadline = time.monotonic() + _PATIENCE

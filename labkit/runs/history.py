@@ -54,9 +54,8 @@ class Recording:
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
         """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
-        A `Reading` marks a moment at which a reader looked: the reader saw all rows before it. The last `Reading` is
-        named `end`. `numbered` is the job's function (`Count.numbered`) that gives each row the offset of its expected
-        row.
+        A reader saw all rows before a `Reading`; the last one is named `end`. `numbered` (`Count.numbered`) gives each
+        row the offset of its expected row.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)

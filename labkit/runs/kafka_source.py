@@ -53,8 +53,7 @@ def check_source(scenario: Scenario) -> None:
 def feed(scenario: Scenario, folder: RunFolder) -> None:
     """For a scenario that reads Kafka, write the input file into the run's topic.
 
-    If the scenario adds a partition after the crash, this function writes only the records up to the end of the crashed
-    batch, and `change_source` writes the later ones.
+    If a partition is added after the crash, `change_source` writes the records after the crashed batch.
     """
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
@@ -75,9 +74,8 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """After a crash, add a partition to the input topic, or commit wrong offsets to its consumer group.
 
-    `scenario.between` selects one of these two faults. The wrong offsets are the ends of the partitions if `crashes`,
-    the number of crashes so far, is odd, and 0 if it is even. As proof, returns the offsets after the change: `{"ends":
-    ...}` for the partitions, or `{"group": ...}` for the group.
+    The wrong offsets are the ends of the partitions if `crashes` is odd, and 0 if it is even. As proof, returns the
+    offsets after the change: `{"ends": ...}` or `{"group": ...}`.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -108,10 +106,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return a dict from partition to the offset at which this batch ends, read from the checkpoint's file `offsets/N`.
-
-    The last line of that file is {"topic": {"partition": offset}}.
-    """
+    """Return by partition where a batch ends, from the last line of `offsets/N`: {"topic": {"partition": offset}}."""
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
@@ -119,10 +114,9 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """Return the options with which Spark's Kafka source reads the run's topic, at most `records` records per batch.
+    """Return the options of Spark's Kafka source for the run's topic, at most `records` records per batch.
 
-    A batch may have fewer records: the limit (`maxOffsetsPerTrigger`) counts offsets, and the end marker of a
-    transaction also has an offset.
+    A batch may have fewer, because `maxOffsetsPerTrigger` also counts the end markers of transactions.
     """
     with opened(folder) as topic:
         return {

@@ -29,11 +29,7 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of kills, batches and starts in a run, in seconds since 1970.
-
-    If a store does not record when a row became visible, `bound` uses these times to compute the earliest and the
-    latest possible moment.
-    """
+    """The times of kills, batches and starts in a run, in seconds since 1970, which bound when a row became visible."""
 
     begun: float | None
     ended: float
@@ -47,11 +43,7 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when a row was complete in the store and when it became visible.
-
-        The result has the times `shown` that the store recorded. Where the store recorded no time, the result has the
-        earliest and the latest possible time. `place` is the row's position in the history, from 0.
-        """
+        """Return when the row at this `place` (from 0) was complete and visible, as `shown` or as bounds."""
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
 
@@ -78,10 +70,8 @@ def timed(
 ) -> tuple[Explanation, Exposure]:
     """Write a file that says when each row became visible; return (explanation, exposure).
 
-    The argument `explanation` names the first row that no run without a crash could have shown. The returned
-    explanation also says how many seconds after the start of the run this row became visible. The exposure says for how
-    long readers could have read wrong values. `expected` are the rows that the run should output, `rows` are the
-    visible rows, and `shown` has the times that the store recorded for each. `hidden` are the rows that were still
+    The returned `explanation` also says how many seconds after the start its row became visible. `expected` are the
+    rows that the run should output, `shown` has the times of the visible `rows`, and `hidden` are the rows that were
     hidden at the end.
     """
     now = time.time()
@@ -97,10 +87,7 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """Collect the times of kills, batches and starts in a run that ended at `ended` (seconds since 1970).
-
-    Kills of executors are left out, because no reader looked right after such a kill.
-    """
+    """Collect the times of kills, batches and starts in a run that ended at `ended` (seconds since 1970)."""
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
     killed = [crash.get("killed_at") for crash in run.crashes if not crash.get("executor")]
@@ -121,11 +108,9 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return a dict from offset to the time of the pre-commit, for all rows that are pre-committed but still hidden.
+    """Return the times of the pre-commits of all rows that are still hidden, by `numbered` offset.
 
-    `numbered` is the job's function (`Count.numbered`) that gives each row the offset of its expected row; the keys of
-    the dict are these offsets. Returns None if the store does not record such times, or for more than `MOST_WAITING`
-    rows.
+    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -152,9 +137,8 @@ def exposed(
 ) -> Exposure:
     """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
 
-    `expected` are the rows that the run should output, `rows` are the visible rows, and `shown` has the times of each.
-    `hidden` are the rows that were still hidden when the run ended, at `ended` (seconds since 1970). `ready` maps
-    offsets to times of pre-commits; if it is None, the result does not say how long rows were hidden.
+    The run ended at `ended` (seconds since 1970), with the rows `hidden`. `ready` maps offsets to times of pre-commits;
+    None if unknown.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -165,8 +149,7 @@ def exposed(
 def write(path: Path, shown: Sequence[Shown]) -> None:
     """Write a file of JSON lines that says when each row was complete in the store and when it became visible.
 
-    `shown` has the times of the rows, in order. Consecutive rows with equal times share one line, whose field `row` is
-    the position of the first of them, from 0.
+    Consecutive rows with equal times share one line; its field `row` is the position of the first, from 0.
     """
     lines, before = [], None
     for place, each in enumerate(shown):

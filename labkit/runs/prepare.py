@@ -28,20 +28,16 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check input, Java and servers for a run, create the run's folder, and return the run without starting it.
+    """Check all that a run needs, create its folder (by default below `runs`), and return the run without starting it.
 
-    `folder` is by default a new folder below `runs`. Raises `InvalidInput` for a bad input, or if the folder exists or
-    cannot be written. Raises `ServiceUnavailable` if Java or a server is missing.
+    Raises `InvalidInput` for a bad input or folder, and `ServiceUnavailable` if Java or a server is missing.
     """
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Prepare several runs as `prepare` does; `scenarios` maps the folder of each run to its scenario.
-
-    Raises the errors of `prepare`; if a check fails, no folder has been created.
-    """
+    """Prepare several runs, given by folder, as `prepare` does; if a check fails, no folder has been created."""
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
         check_input(run.scenario)
@@ -54,10 +50,7 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers that hold the run's store and input are usable for this run; change nothing in them.
-
-    Raises a `LabError`, such as `ServiceUnavailable`.
-    """
+    """Check that the servers of the run's store and input are usable, and change nothing. Raises a `LabError`."""
     check_between(run.scenario)
     with closing(run.open_store()) as store:
         if isinstance(store, ServerBacked):
@@ -89,8 +82,7 @@ def _make(run: Run) -> None:
 def resume(folder: Path) -> Run:
     """Return the unfinished run in `folder`, ready for its next driver.
 
-    A run is unfinished if its `labkit` process was stopped. Raises `InvalidInput` if the run is finished or damaged.
-    Also raises it for the job `socket`, because a socket cannot send its lines again.
+    Raises `InvalidInput` if the run is finished or damaged, or reads a socket, which cannot send its lines again.
     """
     paths = RunFolder(folder.absolute())
     if paths.verdict.exists():

@@ -26,10 +26,7 @@ _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All results of a finished run: its options, its verdict, the evidence of its crashes, and its durations.
-
-    The rows of a long run are not in memory; `rows` reads them from the history file in the run's folder.
-    """
+    """All results of a finished run: its options, its verdict, the evidence of its crashes, and its durations."""
 
     scenario: Scenario
     folder: RunFolder
@@ -107,11 +104,9 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return the last value of every key as a JSON object in UTF-8, for a file next to the verdict file.
+    """Return the last value of every key as JSON in UTF-8, or None if the verdict file has room for them.
 
-    Returns None for up to `MOST_KEYS` keys, because the verdict file itself then contains the values. The keys are
-    sorted and there are no spaces, so that other programs can compute the same SHA-256 digest as the one in the
-    verdict.
+    The keys are sorted and there are no spaces, so that other programs can compute the SHA-256 digest in the verdict.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

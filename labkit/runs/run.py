@@ -29,10 +29,7 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One run in progress: a Spark query with planned crashes, and the evidence of the crashes so far.
-
-    `labkit.runs.conclude.conclude` turns it into a `RunRecord` with a verdict.
-    """
+    """One run in progress: a Spark query with planned crashes, and the evidence of the crashes so far."""
 
     scenario: Scenario
     folder: RunFolder
@@ -95,10 +92,8 @@ class Run:
         """Return whether the server for the socket source may send lines now, so that all of them are in one batch.
 
         The first driver plans an empty batch, and gets its lines halfway between two later planning times. A later
-        driver first repeats the batch that the killed driver had planned. It gets its lines when the repeated batch is
-        finished, or at the latest just before it plans the next batch: until lines arrive, the socket source of a new
-        driver has an offset below 0, so a new batch would end before its start, and Spark would stop with "Offsets
-        committed out of order".
+        driver first repeats the killed driver's batch, and gets its lines at the latest just before it plans the next
+        one: until then, its source has an offset below 0, and Spark would stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -118,19 +113,13 @@ class Run:
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """After a crash, rename the checkpoint's folder if the scenario deletes the checkpoint.
-
-        The next driver then finds no checkpoint. If the folder was already renamed, do nothing.
-        """
+        """After a crash, rename the checkpoint's folder, once, if the scenario deletes the checkpoint."""
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write all evidence so far to the run's folder, so that another process can resume the run.
-
-        After the last driver has ended, `end` describes the final state of the checkpoint; before that it is None.
-        """
+        """Write all evidence to the run's folder, to resume the run; `end` is the checkpoint after the last driver."""
         content: dict[str, Any] = {
             "crashes": self.crashes,
             "readings": self.readings,
@@ -142,10 +131,7 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load the evidence that an earlier process wrote to the run's folder, if any.
-
-        Raises `InvalidInput` if the file is damaged.
-        """
+        """Load the evidence of an earlier process, if any. Raises `InvalidInput` if the file is damaged."""
         path = self.folder.evidence
         if not path.exists():
             return

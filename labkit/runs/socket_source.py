@@ -24,10 +24,9 @@ _FILE = "planned_every"
 
 
 class Plans:
-    """The times at which a driver's query with a socket source plans its micro-batches.
+    """The times at which a driver's query plans its batches: all multiples of `every` seconds since 1970.
 
-    Like Spark's ProcessingTimeExecutor, the query plans at all multiples of `every` seconds since 1970. Lines that
-    arrive between two of these planning times are in one batch.
+    Spark's ProcessingTimeExecutor plans so. Lines that arrive between two of these times are in one batch.
     """
 
     def __init__(self, every: int) -> None:
@@ -54,10 +53,7 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a planning time has just passed.
-
-        A query that starts now has almost a whole interval to receive its lines before the next planning time.
-        """
+        """Return whether a query that starts now has almost a whole interval left to receive its lines."""
         return self._passed() < 0.2
 
     def is_between(self) -> bool:
@@ -76,8 +72,7 @@ class Plans:
 class SocketProgress:
     """Detects that a query has read all `lines` lines of its socket, because a socket source never ends by itself.
 
-    The lines have offsets from 0. If Spark had already committed all lines before a restart, it plans no new batch. So
-    a query that plans no new batch for 2.5 trigger intervals also counts as finished.
+    If Spark had committed all lines before a restart, it plans no new batch; so 2.5 intervals without one also count.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:

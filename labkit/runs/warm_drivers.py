@@ -71,10 +71,7 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is alive and was started with the environment variables that this process has now.
-
-        With other variables the driver might, for example, write to another server.
-        """
+        """Whether the driver is alive and has this process's environment; else it might write to another server."""
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
@@ -105,10 +102,7 @@ class _Unneeded(Exception):
 
 
 class WarmDrivers:
-    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once.
-
-    A background thread starts them one after the other, and ends them when they are idle or memory is short.
-    """
+    """The Spark drivers that a thread starts in advance, and ends when they are idle or memory is short."""
 
     def __init__(self, idle: float = IDLE_SECONDS) -> None:
         self._idle = idle
@@ -152,10 +146,9 @@ class WarmDrivers:
         return len(self._drivers) == KEPT and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Remove from the pool a driver that can execute this run, and return it; None if there is none.
+        """Remove a driver that can execute this run from the pool, and return it, or None; the caller must end it.
 
-        The caller must end the driver. If the driver is still starting, the method waits, because a new driver would
-        take longer.
+        If the driver is still starting, the method waits, because a new one would take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -229,11 +222,7 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return the pool of drivers that this notebook keeps started in advance.
-
-    Returns None if there is no Java, if no person is using a notebook (a program may be executing it), or if
-    LABKIT_FAST turns the pool off.
-    """
+    """Return this notebook's pool, or None without Java or a person at the notebook, or if LABKIT_FAST turns it off."""
     try:
         if not is_watched() or not fast_start().warm:
             return None

@@ -19,10 +19,7 @@ STEPS = 5
 
 @dataclass
 class Watch:
-    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs.
-
-    For several runs the line shows only how many runs have ended.
-    """
+    """The line in a notebook that shows the progress of one run, or how many of several runs have ended."""
 
     line: Line
     crashes: int
@@ -58,10 +55,7 @@ class Watch:
         self._killed += isinstance(event, events.Killed)
 
     def beat(self) -> None:
-        """Update the line if the stage or the number of seconds has changed.
-
-        Call this method several times a second, in the thread that executes the notebook's cell.
-        """
+        """Update the line if it has changed; call this several times a second in the thread of the notebook's cell."""
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
@@ -75,10 +69,7 @@ class Watch:
 
 
 def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return (number of completed steps, phrase to show) after an event, or None if the line stays as it is.
-
-    `again` means that a driver of this run has already been killed.
-    """
+    """Return completed steps and a phrase after an event, or None; `again`: a driver has been killed before."""
     stage: tuple[int, str] | None = None
     match event:
         case events.DriverStarts():
@@ -106,12 +97,11 @@ def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield two functions that show a run's progress: one to call with each event, and one (or None) to call regularly.
+    """Yield two functions that show a run's progress: one for each event, and one to call regularly, or None.
 
-    The first function is `tell`, unless that is None. Otherwise, it is `elsewhere` in a terminal. In a notebook that a
-    user is looking at, it changes one line of output; in a notebook that a program executes, it ignores the events. The
-    second function updates the seconds in the notebook's line; it is None if there is no such line. `crashes` and
-    `runs` are the numbers of planned crashes and of runs.
+    The first is `tell`, unless that is None. Otherwise it is `elsewhere` in a terminal, changes one line in a notebook
+    that a user is looking at, and does nothing in a notebook that a program executes. The second updates the seconds in
+    that line.
     """
     if tell is not None:
         yield tell, None

@@ -27,11 +27,7 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder for the sandboxes of worker `number`, below the folder `work`.
-
-    Returns a `Place` with the root folder, the visible folders, and a user id for the worker. `shown` are the paths
-    that the sandboxes can see, and `masked` the paths inside them that stay hidden.
-    """
+    """Create the root folder for worker `number` below `work`; return it with the visible paths and a user id."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
@@ -72,10 +68,9 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """Return a pair: the isolation level to use, and a dict from each better level to the reason why it is unavailable.
+    """Return the isolation level to use, and for each better level why it is unavailable.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the wanted level, or if the
-    level would be `plain` and the user has not allowed this with `trust`.
+    Raises `InvalidInput` if `wanted` (a level or `best`) is not available, or would be `plain` without `trust`.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

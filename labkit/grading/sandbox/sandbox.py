@@ -97,10 +97,9 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox during a `with` block; the end of the block ends the sandbox's processes.
+        """Execute a notebook in a new sandbox during a `with` block, whose end ends the sandbox's processes.
 
-        `names` are the Python names of the learner's answers. The attribute `answers` of the yielded run has a
-        connection to each answer. `deadline` is in seconds of `time.monotonic`.
+        The run's `answers` are connections to the learner's answers `names`. `deadline` is of `time.monotonic`.
         """
         self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
@@ -192,11 +191,7 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
-    """Return all environment variables of a sandbox.
-
-    `home` is the sandbox's home folder, `lab` the folder with its copy of labkit, and `salt` the value of
-    PYTHONHASHSEED.
-    """
+    """Return all environment variables of a sandbox; `lab` has its copy of labkit, `salt` is PYTHONHASHSEED."""
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,

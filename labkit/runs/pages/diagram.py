@@ -31,10 +31,7 @@ def title_of(scenario: Scenario) -> str:
 
 
 def of_folder(path: Path) -> tuple[str, Diagram]:
-    """Return (title, space-time diagram) for the finished run in this folder.
-
-    Raises `InvalidInput` if the folder contains no finished run, or if one of its files is damaged.
-    """
+    """Return title and space-time diagram of the finished run in a folder. Raises `InvalidInput` if it is damaged."""
     folder = RunFolder(path)
     for file in (folder.verdict, folder.evidence, folder.history):
         if not file.is_file():
@@ -53,8 +50,7 @@ def of_folder(path: Path) -> tuple[str, Diagram]:
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
     """Return the space-time diagram of a run: time lines of driver, checkpoint and outside reader, and their events.
 
-    `crashes` has the evidence of each crash. `events` are the rows that became visible, in order, and between them the
-    readings (moments at which a reader looked).
+    `crashes` has the evidence of each crash, and `events` the visible rows with the readings between them.
     """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0

@@ -35,10 +35,9 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict.
+    """One cell of the grid: a crash of one sink at one failpoint, and its verdict.
 
-    `run` identifies the run with the details. For a real run it is the name of the run's folder; for a simulated crash
-    it is the text of the trace, which `labkit.lab.show` accepts.
+    `run` is the name of a real run's folder, or the text of a simulated trace, which `labkit.lab.show` accepts.
     """
 
     cell: Cell
@@ -60,10 +59,7 @@ class Square(NamedTuple):
 
 
 class VerdictGrid:
-    """A table of verdicts with a row for each sink, store and commit order, and a column for each failpoint.
-
-    The verdicts are either all simulated or all from real runs.
-    """
+    """A table of verdicts, all simulated or all real, by sink, store and commit order, and by failpoint."""
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -117,10 +113,7 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report.
-
-        `beside` is the URL of the folder that contains the runs' folders; empty if the page itself is in that folder.
-        """
+        """Return an HTML table, in which real runs link to their reports in the folder with the URL `beside`."""
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
             for point in self.points
@@ -193,10 +186,7 @@ def _able(store: str) -> Iterator[Strategy]:
 
 
 def of_runs(base: Path) -> VerdictGrid:
-    """Return the grid of the verdicts of the real runs in the folder `base`, which `labkit matrix` has filled.
-
-    Only runs with exactly one crash are in the grid. Raises `InvalidInput` if there is no such run.
-    """
+    """Return the grid of the real runs with one crash in `base`. Raises `InvalidInput` if there is none."""
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
         raise InvalidInput(

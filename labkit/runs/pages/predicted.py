@@ -6,10 +6,7 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return (predicted verdict, whether the run's verdict equals it); None if there is no prediction for this run.
-
-    The predictions are in `expected.toml`, and only for runs with one crash and no special options.
-    """
+    """Return the verdict that `expected.toml` predicts for a run, and whether it came true; None if there is none."""
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

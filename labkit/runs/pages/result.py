@@ -24,10 +24,9 @@ from labkit.view.timeline import Step, by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
-    """Return a run's verdict, chart and diagram as HTML for the output of a notebook cell.
+    """Return a run's verdict, chart and diagram as HTML that loads nothing, for the output of a notebook cell.
 
-    `prediction` is the learner's guess of the verdict, or None; `call` is the Python call that repeats the run. The
-    HTML loads nothing from other hosts.
+    `prediction` is the learner's guess of the verdict, or None; `call` is the Python call that repeats the run.
     """
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
     return template("result.html.jinja").render(

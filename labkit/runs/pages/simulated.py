@@ -42,10 +42,7 @@ def walk_of(scenario: Scenario) -> Replay:
 
 
 def at_failpoint(scenario: Scenario) -> Player:
-    """Repeat the crash of a real run in the simulator, and return a viewer of the steps that opens at the failpoint.
-
-    Raises the errors of `walk_of`.
-    """
+    """Return a viewer of the simulated run that opens at the failpoint. Raises the errors of `walk_of`."""
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point
     return Player(walk.trace, f"Step {step - 1} reaches {point}. {point.sentence} Step {step} is the crash.", step - 1)

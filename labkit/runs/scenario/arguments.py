@@ -15,11 +15,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that adds the options of a run to a function's signature and docstring.
-
-    The decorated function must take `**options`; help() and tab completion then list each option by name. `of` is the
-    scenario class that declares the options; the options named in `but` are left out.
-    """
+    """Return a decorator that lists a run's options, except `but`, in the signature and docstring of a function."""
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]

@@ -15,18 +15,12 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the condition for an option that has an effect only after a crash: a crash must be planned.
-
-    `when` is the part of the error message that says when the option has an effect.
-    """
+    """Return the condition that a crash is planned; `when` says in its message when the option has an effect."""
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition for an option that fits only the jobs whose counts the lab's stateful processor keeps.
-
-    `may` says what the option does, as the end of the error message "only the jobs ... may ...".
-    """
+    """Return the condition of a job whose counts the lab's processor keeps: "only the jobs ... `may` ..."."""
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )

@@ -35,10 +35,7 @@ class Option(options.Option[ValueT]):
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """Declare a field of the class `Scenario` as an option of a run, with its type, default value and help text.
-
-    `more` are further attributes of the `Option`.
-    """
+    """Declare a field of the class `Scenario` as an option of a run; `more` are further attributes of the `Option`."""
     return options.declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
@@ -55,10 +52,7 @@ class Crashes(Kind[tuple[Crash, ...]]):
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Return the crashes in `word`, which is a text of the form `POINT` or `POINT@BATCH`, or a list of such texts.
-
-        Raises `Unfit` for a value of another type, and `InvalidInput` for a malformed text.
-        """
+        """Return the crashes in a text `POINT` or `POINT@BATCH`, or in a list. Raises `Unfit` or `InvalidInput`."""
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
             raise Unfit("write POINT or POINT@BATCH.")

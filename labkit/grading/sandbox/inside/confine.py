@@ -80,10 +80,7 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Mount a file system in memory, with a few readable folders of the machine in it, and make it the root folder.
-
-    `place` names the folders, and `user` is the user id in the sandbox's `/etc/passwd`.
-    """
+    """Make a file system in memory the root, with the readable folders of `place` and `user` in its `/etc/passwd`."""
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"

@@ -127,10 +127,7 @@ def _until_ended(pid: int, control: socket.socket) -> int:
 
 @contextmanager
 def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
-    """Yield a list with a file descriptor for each process. The descriptor becomes readable when the process ends.
-
-    Yields an empty list if the system does not support such descriptors (pidfd_open).
-    """
+    """Yield a descriptor for each process, readable at its end; none if the system lacks them (pidfd_open)."""
     with ExitStack() as opened:
         ends: list[int] = []
         # Not on macOS, in an old Linux, or in a container that forbids the call.

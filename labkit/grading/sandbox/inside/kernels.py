@@ -48,10 +48,7 @@ class _NoModules:
 
 
 class Waiting:
-    """A forked process that becomes a Jupyter kernel when it receives its arguments.
-
-    The class has the methods of `Popen`, because Jupyter expects them.
-    """
+    """A forked process that becomes a Jupyter kernel when it gets its arguments; it has the methods of `Popen`."""
 
     stdin = stdout = stderr = None
 

@@ -65,18 +65,12 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this process or to read its memory.
-
-    If `hidden` is False, allow both again.
-    """
+    """Forbid (if not `hidden`, allow again) other processes of this user to trace this one or to read its memory."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 
 def filter_calls(program: object) -> None:
-    """Install a seccomp(2) filter, which decides on every further system call of this process.
-
-    `program` is a pointer to the filter's `sock_fprog`.
-    """
+    """Install the seccomp(2) filter of this `sock_fprog` pointer, which decides on every further system call."""
     _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 

@@ -38,10 +38,7 @@ class Telling:
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report to the grader that a cell starts.
-
-        Before the last cell, which the grader added, also store the executed notebook in `executed`.
-        """
+        """Report that a cell starts; before the last cell, the grader's, store the executed notebook in `executed`."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}

@@ -68,10 +68,7 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return seccomp instructions that refuse to create a socket of any family not in `_FAMILIES`.
-
-    `calls` are the numbers of the two system calls that create sockets. The instructions do not affect other calls.
-    """
+    """Return instructions that refuse, in the two system calls `calls`, sockets of a family not in `_FAMILIES`."""
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     look += [(_EQUAL, len(families) - number, 0, family) for number, family in enumerate(families)]

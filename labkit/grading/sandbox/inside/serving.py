@@ -72,10 +72,7 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Wait until the grader has closed the connection, or until the answering process has ended.
-
-    `dead` is a file descriptor that becomes readable when the answering process ends.
-    """
+    """Wait until the grader has closed the connection, or the answering process has ended (`dead` is readable)."""
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
