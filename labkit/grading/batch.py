@@ -162,24 +162,13 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
-    courses_own = [] if order.course is None else [order.course.absolute().parent]
-    private = [order.out, *order.given, course.notebooks, *courses_own]
+    file = None if order.course is None else order.course.absolute()
+    private = [order.out, *order.given, course.notebooks, *([file.parent] if file else [])]
     masked = root_layout.masked(shown, private)
     first = levels.place_of(work, shown, masked, 0)
     level, missing = levels.choose(order.isolation, first, lab, trust=order.trust)
-    file = None if order.course is None else str(order.course.absolute())
-    return tasks.Setting(
-        file,
-        seed,
-        level,
-        missing,
-        order.limits,
-        order.patience,
-        first,
-        str(lab),
-        str(order.out.absolute()),
-        list(order.exercises),
-    )
+    out, limits, patience, again = order.out.absolute(), order.limits, order.patience, list(order.exercises)
+    return tasks.Setting(file, seed, level, missing, limits, patience, first, lab, out, again)
 
 
 def _deal(

@@ -1,15 +1,17 @@
 """Does the work of `labkit grade` without its printed output: grades submissions and writes the gradebook."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from labkit.grading import policy
+from labkit.grading import marks, outputs, requests, roster, rules
 from labkit.grading.batch import Done, Tell, on_spark, run
-from labkit.grading.course import load
-from labkit.grading.gradebook import keys_called, write_book
+from labkit.grading.course import Course, load
+from labkit.grading.gradebook import BY_HAND, keys_called, write_book
 from labkit.grading.order import SHARDS, Order
 from labkit.grading.records import Record
-from labkit.grading.scoring import Gradebook
+from labkit.grading.scoring import Gradebook, Policy
 from labkit.grading.shards import folder_of
 from labkit.grading.submissions import check
 
@@ -30,10 +32,10 @@ def grade(order: Order, tell: Tell) -> Graded:
     Raises `InvalidInput`, `GradingError` without a working sandbox, and on Spark `JobFailed` and `ServiceUnavailable`.
     """
     check(order.given)
-    course, options = load(order.course), policy.options(order.out, order.about_class())
-    class_policy = policy.read(order.out, options, course)
-    keys = [key for word in order.only for key in keys_called(order.out, course, class_policy, word)]
-    order = replace(order, only=keys, options=options, deadline=class_policy.deadline, asked=class_policy.rules.asked)
+    course, options = load(order.course), class_options(order.out, order.about_class())
+    policy = class_policy(order.out, options, course)
+    keys = [key for word in order.only for key in keys_called(order.out, course, policy, word)]
+    order = replace(order, only=keys, options=options, deadline=policy.deadline, asked=policy.rules.asked)
     if order.master is not None:
         order = on_spark(order, order.master, order.shards or SHARDS)
     done = run(order, tell)
@@ -41,5 +43,38 @@ def grade(order: Order, tell: Tell) -> Graded:
         return Graded(done)
     if order.master is not None:
         shutil.rmtree(folder_of(order.out), ignore_errors=True)  # their results are copied
-    records, book = write_book(order.out, course, class_policy)
+    records, book = write_book(order.out, course, policy)
     return Graded(done, records, book)
+
+
+NONE = "none"
+"""The value of an option that removes the value which an earlier command has stored."""
+
+
+def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the options about the class: this command's, or else the stored ones.
+
+    The value `none` removes an option.
+    """
+    before = outputs.remembered(out)
+    now = before | {name: value for name, value in chosen.items() if value is not None}
+    return {name: value for name, value in now.items() if value != NONE}
+
+
+def class_policy(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
+    """Read roster, points by hand, requests and rules from their files. Raises `InvalidInput` for an unusable file.
+
+    If points by hand in the output folder and in a named file differ, those in the named file count.
+    """
+    named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
+    templates = marks.templates(out / BY_HAND)
+    named = [path for path in named if not any(path.exists() and path.samefile(one) for one in templates)]
+    class_rules = rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules()
+    due = chosen.get("deadline")
+    return Policy(
+        class_rules.deadline if due is None else rules.moment(due, "--deadline").astimezone(),
+        roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
+        [mark for path in (*templates, *named) for mark in marks.read(path, course)],
+        class_rules,
+        [each for path in chosen.get("requests", "").split("\n") if path for each in requests.read_table(Path(path))],
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePath
+from typing import Any
 
 import msgspec
 
@@ -115,32 +116,26 @@ _DATES = tuple(
 )
 
 
+def _owner(platform: Platform, account: str, name: str, **more: Any) -> Origin:
+    """Return the student with this account (number or name) on a platform, and `more` facts about the upload."""
+    return Origin(f"{platform}-{account}", shown(name), platform, account, **more)
+
+
 def _moodle(name: str, _context: Context, *, folder: bool) -> Origin | None:
     parts = _MOODLE.fullmatch(name)
     if parts is None or (folder and parts["file"]):
         return None
-    return Origin(
-        f"moodle-{int(parts['id'])}",
-        shown(parts["name"]),
-        Platform.MOODLE,
-        str(int(parts["id"])),
-        upload=text(f"{parts['name']}_{parts['id']}_assignsubmission_file_"),
-    )
+    upload = text(f"{parts['name']}_{parts['id']}_assignsubmission_file_")
+    return _owner(Platform.MOODLE, str(int(parts["id"])), parts["name"], upload=upload)
 
 
 def _canvas(name: str, _context: Context, *, folder: bool) -> Origin | None:
     parts = None if folder else _CANVAS.fullmatch(name)
     if parts is None:
         return None
-    return Origin(
-        f"canvas-{int(parts['id'])}",
-        shown(f"{parts['name']}_{parts['id']}"),
-        Platform.CANVAS,
-        str(int(parts["id"])),
-        late=parts["late"] is not None,
-        dated=False,  # its archives carry the date of the download
-        upload=text(name),
-    )
+    unique, late = f"{parts['name']}_{parts['id']}", parts["late"] is not None
+    # Not dated, because Canvas's archives carry the date of the download.
+    return _owner(Platform.CANVAS, str(int(parts["id"])), unique, late=late, dated=False, upload=text(name))
 
 
 def _blackboard(name: str, context: Context, *, folder: bool) -> Origin | None:
@@ -150,14 +145,9 @@ def _blackboard(name: str, context: Context, *, folder: bool) -> Origin | None:
     words = parts["who"].split("_")
     person = context.owners.get(parts["who"], Person())
     account = person.id or "_".join(words[min(context.blackboard, len(words) - 1) :])
-    return Origin(
-        f"blackboard-{text(account)}",
-        shown(person.name or account),
-        Platform.BLACKBOARD,
-        text(account),
-        when=_date(parts["date"], ("%Y-%m-%d-%H-%M-%S",)),
-        upload=text(f"{parts['who']}_attempt_{parts['date']}"),
-    )
+    when = _date(parts["date"], ("%Y-%m-%d-%H-%M-%S",))
+    upload = text(f"{parts['who']}_attempt_{parts['date']}")
+    return _owner(Platform.BLACKBOARD, text(account), person.name or account, when=when, upload=upload)
 
 
 def _brightspace(name: str, _context: Context, *, folder: bool) -> Origin | None:
@@ -167,14 +157,7 @@ def _brightspace(name: str, _context: Context, *, folder: bool) -> Origin | None
     when = _date(parts["date"] if folder else PurePath(parts["date"]).stem, _DATES)
     if when is None and not folder:
         return None
-    return Origin(
-        f"brightspace-{int(parts['id'])}",
-        shown(parts["name"]),
-        Platform.BRIGHTSPACE,
-        str(int(parts["id"])),
-        when=when,
-        upload=text(name),
-    )
+    return _owner(Platform.BRIGHTSPACE, str(int(parts["id"])), parts["name"], when=when, upload=text(name))
 
 
 def _gradescope(name: str, context: Context, *, folder: bool) -> Origin | None:
@@ -201,7 +184,7 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
     if clone not in context.users or (clone == name and not folder):
         return None
     user = context.users[clone]
-    return Origin(f"github-{text(user)}", shown(user), Platform.GITHUB, text(user), dated=False, upload=text(name))
+    return _owner(Platform.GITHUB, text(user), user, dated=False, upload=text(name))
 
 
 _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)

@@ -7,7 +7,7 @@ encodes a path first can still smuggle it out; this keeps paths out of ordinary 
 import re
 import sys
 from collections.abc import Iterable
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from labkit.grading.tasks import Setting
 
@@ -24,9 +24,14 @@ _MOUNTS = re.compile(
 def private_paths(setting: Setting) -> list[str]:
     """Return the paths on the grading machine that learners must not see, the longest first."""
     place = setting.place
-    named = [setting.out, setting.lab, place.root, sys.prefix, sys.base_prefix, *place.masked, str(Path.home())]
+    named = [
+        setting.out,
+        setting.lab,
+        *map(Path, (place.root, sys.prefix, sys.base_prefix, *place.masked)),
+        Path.home(),
+    ]
     named += [setting.course] if setting.course else []
-    paths = {path for each in named for path in (PurePath(each), Path(each).resolve())}
+    paths = {path for each in named for path in (each, each.resolve())}
     # What lies in /usr is the same on many machines, and no path has fewer than two folders worth hiding.
     private = {str(path) for path in paths if len(path.parts) > 2 and path.parts[1] not in {"usr", "proc", "dev"}}
     return sorted(private | {"/root"}, key=len, reverse=True)

@@ -16,7 +16,7 @@ MOST = 1 << 20
 class Setting(msgspec.Struct):
     """The settings of one `labkit grade`, which each worker process receives before its first submission."""
 
-    course: str | None
+    course: Path | None
     """The file of the course, or None for the lab's own course."""
     seed: int
     level: Level
@@ -25,9 +25,9 @@ class Setting(msgspec.Struct):
     limits: Limits
     patience: Patience
     place: Place
-    lab: str
+    lab: Path
     """The folder with the copy of labkit that sandboxes see."""
-    out: str
+    out: Path
     exercises: list[str] = []
     """The names of the exercises to grade again; empty for all."""
     core: int | None = None

@@ -79,17 +79,15 @@ class Grader:
     """Grades submissions in a worker process, and runs each submission in new sandboxes."""
 
     def __init__(self, setting: tasks.Setting) -> None:
-        self.setting, self.out = setting, Path(setting.out)
-        file = Path(setting.course) if setting.course else None
-        self.course = courses.load(file)
+        self.setting, self.out = setting, setting.out
+        self.course = courses.load(setting.course)
         self._hidden: dict[str, Sequence[Variant]] = {}
         self._released: dict[str, Notebook] = {}
         self._sandboxes: dict[int, Sandbox] = {}
         root = Path(setting.place.root)
         self._private = private_paths(setting)
-        self._spark = SparkJudge(
-            file, root.with_name(f"spark-{setting.place.user}"), shared=root.with_name("spark-findings")
-        )
+        spark = root.with_name(f"spark-{setting.place.user}")
+        self._spark = SparkJudge(setting.course, spark, shared=root.with_name("spark-findings"))
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
         """Grade a submission and return the outcome. A record (grading result) is written even if grading fails."""
@@ -199,7 +197,7 @@ class Grader:
             setting = self.setting
             # Drawn from the seed, so that a grade can be repeated.
             salt = Random(f"salt {number} {setting.seed}").randrange(1, 2**32)
-            self._sandboxes[number] = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits, salt)
+            self._sandboxes[number] = Sandbox(setting.level, setting.place, setting.lab, setting.limits, salt)
         return self._sandboxes[number]
 
     def _close_sandboxes(self) -> None:

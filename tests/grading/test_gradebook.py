@@ -13,8 +13,9 @@ import submitted
 from gradebooks import COURSE, LATE, booked, record
 
 from labkit.core.errors import InvalidInput
-from labkit.grading import marks, outputs, policy, records, requests, roster, rules, similarity
+from labkit.grading import marks, outputs, records, requests, roster, rules, similarity
 from labkit.grading.course import load
+from labkit.grading.grade import class_options, class_policy
 from labkit.grading.gradebook import keys_called, write_book
 from labkit.grading.platforms import Person
 from labkit.grading.records import Isolation, ItemRecord
@@ -837,18 +838,18 @@ def test_one_damaged_record_costs_one_row(tmp_path: Path) -> None:
 def test_what_was_said_about_a_class_holds_until_something_else_is_said(tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = {"deadline": "2027-01-31T18:00", "roster": str(table(tmp_path / "r.csv", ROSTER))}
-    with outputs.opened(out, "sample", 1, policy.options(out, said)):
+    with outputs.opened(out, "sample", 1, class_options(out, said)):
         pass
-    assert policy.options(out, {"deadline": None}) == said
-    assert policy.options(out, {"roster": "none", "rules": "x"}) == {"deadline": said["deadline"], "rules": "x"}
-    assert len(policy.read(out, policy.options(out, {}), COURSE).members) == 3
+    assert class_options(out, {"deadline": None}) == said
+    assert class_options(out, {"roster": "none", "rules": "x"}) == {"deadline": said["deadline"], "rules": "x"}
+    assert len(class_policy(out, class_options(out, {}), COURSE).members) == 3
     (out / "by_hand").mkdir()
     table(out / "by_hand" / "marks.csv", "student,exercise,points\nada,01-why,1\n")
     mine = table(tmp_path / "mine.csv", "student,exercise,points\nada,01-why,2\n")
-    given = policy.read(out, {"marks": str(mine)}, COURSE).marks
+    given = class_policy(out, {"marks": str(mine)}, COURSE).marks
     assert [mark.points for mark in given] == [1, 2]
     with pytest.raises(InvalidInput, match="--deadline: soon is not a date"):
-        policy.read(out, {"deadline": "soon"}, COURSE)
+        class_policy(out, {"deadline": "soon"}, COURSE)
 
 
 def test_two_batches_do_not_write_into_one_folder(tmp_path: Path) -> None:

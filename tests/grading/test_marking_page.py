@@ -7,7 +7,8 @@ import pytest
 from gradebooks import COURSE, booked, record
 from lab_pages import LabPage, opened_page
 
-from labkit.grading import marks, policy
+from labkit.grading import marks
+from labkit.grading.grade import class_policy
 from labkit.grading.records import Record
 from labkit.grading.requests import Request
 from labkit.grading.scoring import Gradebook
@@ -31,7 +32,7 @@ def students() -> list[Record]:
 
 
 def again(out: Path, **said: object) -> Gradebook:
-    return booked(out, marks=policy.read(out, {}, COURSE).marks, **said)
+    return booked(out, marks=class_policy(out, {}, COURSE).marks, **said)
 
 
 def downloaded(page, out: Path, press: str = "d") -> Path:

@@ -74,15 +74,15 @@ def test_a_worker_that_always_dies_is_settled_by_the_batch_itself(tmp_path: Path
     )
     order = Order([tmp_path], tmp_path, submitted.COURSE)
     setting = tasks.Setting(
-        str(submitted.COURSE),
+        submitted.COURSE,
         1,
         batch.levels.Level.NAMESPACES,
         {},
         order.limits,
         order.patience,
         batch.levels.Place("", ()),
-        "",
-        str(tmp_path),
+        Path(),
+        tmp_path,
     )
     told = [
         batch._write_failure(one, "it died \udcf6 badly".encode(errors="replace").decode(), setting, order)

@@ -14,16 +14,7 @@ from labkit.core.strategies import POINTS, Strategy, orders
 from labkit.host.path_kinds import InputFile
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Ones, Prices, RunningCounts, Totals
-from labkit.runs.scenario.checks import (
-    after_crash,
-    check_capable,
-    check_crashes,
-    check_expiry,
-    check_placed,
-    check_victim_there,
-    in_counting_jobs,
-    stores_for,
-)
+from labkit.runs.scenario import checks
 from labkit.runs.scenario.options import Crashes, Part, option
 from labkit.spark.master import Victim
 from labkit.spark.options import (
@@ -48,7 +39,7 @@ _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
 _TO_SERVER = [each for each in Fault if each not in (*ON_THIS_MACHINE, *OF_THE_SOURCE)]
 _RECORDS = Number(1, complaint="a batch needs at least 1 record.")
 _TASKS = Number(1, MOST_PARTITIONS, f"a batch has 1 to {MOST_PARTITIONS} tasks.")
-_OTHER_TASKS = in_counting_jobs("change the number of tasks")
+_OTHER_TASKS = checks.in_counting_jobs("change the number of tasks")
 _USUAL_TASKS = Need(
     lambda scenario: scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario), _OTHER_TASKS.otherwise
 )
@@ -77,10 +68,10 @@ class Scenario(Options):
         Key(STORES),
         "files",
         f"{_WITHOUT_SERVER}, or a server (labkit services): {_WITH_SERVER}.",
-        check=check_capable,
+        check=checks.check_capable,
         always=True,
         in_every_json=True,
-        part=Part("store", lambda scenario: stores_for(scenario.strategy)),
+        part=Part("store", lambda scenario: checks.stores_for(scenario.strategy)),
     )
     job: Job = option(
         Name(Job),
@@ -123,7 +114,7 @@ class Scenario(Options):
         Crashes(),
         (),
         "The failpoint of the kill (see labkit points). Repeat the option to kill the following drivers as well.",
-        check=check_crashes,
+        check=checks.check_crashes,
         in_every_json=True,
         flag_name="crash",
         part=Part(
@@ -140,7 +131,7 @@ class Scenario(Options):
         NamedSwitch(CheckpointFate.KEPT, CheckpointFate.DELETED),
         CheckpointFate.KEPT,
         "Move the checkpoint aside after every crash, so that the next driver starts without it.",
-        needs=[after_crash("the checkpoint is deleted after a crash")],
+        needs=[checks.after_crash("the checkpoint is deleted after a crash")],
         keyword="delete_checkpoint",
         json="checkpoint",
         in_every_json=True,
@@ -168,7 +159,7 @@ class Scenario(Options):
         _RECORDS,
         None,
         "The number of records in a micro-batch after the first crash; default: no change.",
-        needs=[in_counting_jobs("change the size of their batches")],
+        needs=[checks.in_counting_jobs("change the size of their batches")],
         in_every_json=True,
     )
     partitions: int = option(
@@ -179,7 +170,7 @@ class Scenario(Options):
         None,
         "The number of tasks that write each batch after the first crash; default: no change. The state keeps its "
         "partitions.",
-        needs=[_USUAL_TASKS, after_crash("it takes effect after a crash")],
+        needs=[_USUAL_TASKS, checks.after_crash("it takes effect after a crash")],
     )
     between: Fault = option(
         Name(Fault),
@@ -199,22 +190,22 @@ class Scenario(Options):
                 lambda scenario: scenario.between not in _TO_SERVER or scenario.store in SERVICES,
                 f"{{written}}: the store {{chosen.store}} has no server; use --store {_WITH_SERVER}.",
             ),
-            after_crash("it happens after a crash"),
+            checks.after_crash("it happens after a crash"),
         ],
-        check=check_expiry,
+        check=checks.check_expiry,
     )
     master: str | None = option(
         Text(),
         None,
         "spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES] runs executors as separate processes; "
         "default: threads of the driver.",
-        check=check_placed,
+        check=checks.check_placed,
     )
     victim: Victim = option(
         Name(Victim),
         Victim.DRIVER,
         "The process to kill: the driver, or on a cluster the executor whose task reached the failpoint.",
-        check=check_victim_there,
+        check=checks.check_victim_there,
     )
     commit_group: bool = option(
         Switch(),
