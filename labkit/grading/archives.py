@@ -141,10 +141,7 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open a ZIP archive during a `with` block; stricter limits apply `within` another archive.
-
-    Raises `InvalidInput`.
-    """
+    """Open a ZIP archive for a `with` block; stricter limits apply `within` another one. Raises `InvalidInput`."""
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
             raise InvalidInput(

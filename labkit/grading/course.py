@@ -57,10 +57,7 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """Return the course that the Python file `file` defines, or labkit's own course if `file` is None.
-
-    Raises `InvalidInput` if the file cannot be used.
-    """
+    """Return the course of a Python file, or labkit's own for None. Raises `InvalidInput` for an unusable file."""
     return _own() if file is None else _of_file(file)
 
 

@@ -52,10 +52,7 @@ NONE = "none"
 
 
 def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class: this command's, or else the stored ones.
-
-    The value `none` removes an option.
-    """
+    """Return the options about the class, this command's or else the stored ones; `none` removes an option."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}

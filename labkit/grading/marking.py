@@ -65,10 +65,7 @@ def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """Test an answer with all public and hidden cases; return points and reason.
-
-    Raises `GradingError` if the judge fails.
-    """
+    """Test an answer with all public and hidden cases. Raises `GradingError` if the judge itself fails."""
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
     try:

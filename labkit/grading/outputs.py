@@ -47,10 +47,7 @@ class Output:
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """Lock and prepare an output folder for a `with` block.
-
-    Raises `InvalidInput` if it is in use or has other contents.
-    """
+    """Lock and prepare an output folder for a `with` block. Raises `InvalidInput` if it is unsuitable or in use."""
     _head(out, course, seed)
     durable.make_folder(out)
     with ExitStack() as stack:
@@ -85,10 +82,7 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the stored head of an output folder, or that of a new folder.
-
-    Raises `InvalidInput` if another is wanted.
-    """
+    """Return the stored head of an output folder, or a new one. Raises `InvalidInput` for other contents."""
     path = out / HEAD
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"{out}: this is a file, but --out must name a folder.")

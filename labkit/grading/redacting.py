@@ -24,13 +24,8 @@ _MOUNTS = re.compile(
 def private_paths(setting: Setting) -> list[str]:
     """Return the paths on the grading machine that learners must not see, the longest first."""
     place = setting.place
-    named = [
-        setting.out,
-        setting.lab,
-        *map(Path, (place.root, sys.prefix, sys.base_prefix, *place.masked)),
-        Path.home(),
-    ]
-    named += [setting.course] if setting.course else []
+    named = [setting.out, setting.lab, Path.home(), *([setting.course] if setting.course else [])]
+    named += map(Path, (place.root, sys.prefix, sys.base_prefix, *place.masked))
     paths = {path for each in named for path in (each, each.resolve())}
     # What lies in /usr is the same on many machines, and no path has fewer than two folders worth hiding.
     private = {str(path) for path in paths if len(path.parts) > 2 and path.parts[1] not in {"usr", "proc", "dev"}}

@@ -159,10 +159,7 @@ def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
 
 
 def moment(written: str, place: str) -> datetime:
-    """Parse a date and time in ISO format, such as 2027-01-31T18:00; the time zone may be missing.
-
-    Raises `InvalidInput` for any other text. The message begins with `place`, which says where the text was found.
-    """
+    """Parse a date and time in ISO format. Raises `InvalidInput`, whose message begins with `place`."""
     try:
         when = datetime.fromisoformat(written)
         when.astimezone()  # fails for some dates in the first or last year of the calendar
@@ -172,10 +169,7 @@ def moment(written: str, place: str) -> datetime:
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:
-    """Return the course's notebook that `word` means: by name, file name, or number such as 05.
-
-    Raises `InvalidInput`.
-    """
+    """Return the notebook that a name, file name or number such as 05 means. Raises `InvalidInput`."""
     names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
     found = [each for each in names if word.removesuffix(".ipynb") in {each, each.partition("_")[0]}]
     if len(found) != 1:

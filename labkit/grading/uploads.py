@@ -55,10 +55,7 @@ class Uploads:
     """A folder without submissions: the output folder with the grades."""
 
     def of(self, place: Path) -> Iterator[Upload]:
-        """Yield every uploaded file in the folder or archive `place`, or `place` itself if it is another file.
-
-        Raises `InvalidInput` if `place` does not exist.
-        """
+        """Yield every file in a folder or archive, or `place` itself. Raises `InvalidInput` if it is missing."""
         check_existing(place)
         if self._is_skipped(place):
             raise InvalidInput(

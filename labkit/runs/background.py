@@ -74,10 +74,7 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Mark the stage `planned` as done if Spark has planned the crash's batch; return whether this call did so.
-
-        Spark has planned batch N if the checkpoint contains the file `offsets/N`.
-        """
+        """Mark the stage `planned` as done if the batch's `offsets/N` exists; return whether this call did so."""
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)

@@ -43,20 +43,14 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a copy with another value in the field `part`, and in fields that it does not fit.
-
-        Raises `InvalidInput`.
-        """
+        """Return a copy with another value in `part`, and in fields that it does not fit. Raises `InvalidInput`."""
         _check("part", part, list(self.words))
         if part in self.names:
             _check(part, word, self.names[part])
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario (options of a run) with a crash at the chosen failpoint in batch 0.
-
-        Raises `InvalidInput` if the scenario is impossible.
-        """
+        """Return the scenario with a crash at the chosen failpoint. Raises `InvalidInput` if it is impossible."""
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:

@@ -197,10 +197,7 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: events.ExecutorKilled) -> None:
-    """Check the proof that an executor was killed at its failpoint, and add the crash.
-
-    Raises `JobFailed` without proof.
-    """
+    """Add the crash of an executor, and check the proof of its kill. Raises `JobFailed` if a part is missing."""
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(

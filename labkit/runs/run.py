@@ -104,10 +104,7 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Return a list with an entry for each driver, in order: the lines of JSON that its socket source will get.
-
-        A driver that will be killed gets the lines of one batch, and the last driver gets all remaining lines.
-        """
+        """Return each driver's lines for its socket source: one batch, or for the last driver all that are left."""
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]

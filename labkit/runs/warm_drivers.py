@@ -117,10 +117,7 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no driver in advance during the `with` block, in which a run needs the processor.
-
-        Afterwards the drivers that the run used are replaced.
-        """
+        """Start no driver in advance during the `with` block; afterwards replace the drivers that a run used."""
         with self._changed:
             self._runs += 1
         try:

@@ -218,10 +218,7 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write the grid of the verdicts of the runs in the folder `base` to `grid.html` in that folder; return its path.
-
-    The page opens offline. Raises the errors of `of_runs`.
-    """
+    """Write the grid of the runs in `base` to `grid.html` there, and return its path; see `of_runs` for errors."""
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))
     return page

@@ -16,10 +16,7 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Repeat the crash of a real run in the simulator, and return the simulated steps.
-
-    Raises `InvalidInput` if the simulator does not model the run's options, or if the input is too long for it.
-    """
+    """Repeat a real run's crash in the simulator. Raises `InvalidInput` for options that it does not model."""
     words = (
         # One more than is allowed, so that a longer input is noticed without reading all of it.
         list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []

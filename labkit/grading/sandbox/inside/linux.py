@@ -25,10 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces of the kinds in `flags`.
-
-    A new process namespace is an exception: only later children of this process enter it.
-    """
+    """Move this process into new namespaces; a new process namespace is entered by its later children only."""
     _call("unshare", ctypes.c_int(flags))
 
 
