@@ -44,10 +44,7 @@ _SEARCH = "(given) => window.python.globals.get('timed_search')(given)"
 
 
 def measure(rounds: int) -> Rows:
-    """Return a row for each search: its states, the seconds here, and the ratio to them in each browser.
-
-    In Chromium, and in Firefox if it is installed. Raises `ServiceUnavailable`.
-    """
+    """Return a row for each search: states, seconds here, ratio in each browser. Raises `ServiceUnavailable`."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         build_pages(Path(folder))
         address = stack.enter_context(served(Path(folder)))

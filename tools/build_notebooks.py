@@ -1,12 +1,9 @@
 """Build both copies of every notebook from its one source, `notebooks/src/NN_topic.py` (jupytext's py:percent).
 
-The learner's copy, `notebooks/NN_topic.ipynb`, has no outputs: they would spoil the predictions. It is committed, so
-that a clone opens in Jupyter as it is. The checked copy, `checked/NN_topic.ipynb`, has the same cells, and those tagged
-`nbval-check-output` carry the text that they must print, because nbval compares nothing where nothing is stored. It is
-not committed, because it is derived and would give the answers away; it lies as deep as the learner's copy, because
-nbval runs a notebook in its own folder and relative paths must mean the same.
-
-In the source, the expected text follows its cell as a raw cell, which neither copy keeps:
+The learner's copy, `notebooks/NN_topic.ipynb`, is in git, without outputs, which would spoil the predictions. The
+checked copy, `checked/NN_topic.ipynb`, is derived and would give the answers away, so it is not in git. It is as deep
+as the learner's, because nbval runs a notebook in its own folder. Its cells tagged `nbval-check-output` carry the text
+that they must print, and below it the text of their last expression. In the source this text follows as a raw cell:
 
     # %% tags=["nbval-check-output"]
     print(verdict)
@@ -14,37 +11,25 @@ In the source, the expected text follows its cell as a raw cell, which neither c
     # %% [raw] tags=["expected"]
     # duplicate: 2 hello
 
-It is what the cell prints, and below it the text of its last expression, without blanks at the ends of lines. A cell
-tagged `checked` is in the checked copy alone: an assertion, right behind what it is about. A line `{head}` in the first
-cell becomes the minutes that the notebook takes and the notebooks that it needs; those are named in its metadata:
+A cell tagged `checked`, an assertion, is in the checked copy alone. A line `{head}` in the first cell becomes the
+minutes and the notebooks to read before. The metadata of a source name these, and whether only `make test-all` runs it:
 
     # ---
     # jupyter:
     #   labkit:
     #     needs: [01_guarantees]
-    # ---
-
-A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a stub tagged `exercise`
-that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. The text behind an
-answer (`lab.answer`) is folded in every copy, up to the next heading, so that nobody reads it before the run. Above the
-stub every copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a
-solution; the instructor's copy has it in place of the stub. The stubs also go into
-`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. The solutions go into `solutions.json`
-beside it, packed, for learners whose answer has passed, with other good ones from
-`notebooks/src/other_solutions.toml`. Before the first exercise of a notebook every copy gets the cell `RULES`, which
-says what counts and what to hand in; no source has it. A notebook that `make test` should leave to `make test-all`
-begins with
-
-    # ---
-    # jupyter:
-    #   labkit:
     #     slow: true
     # ---
 
-It also writes docs/glossary.md from `labkit/teach/glossary.toml`, the map in docs/course.md, and the table of exercises
-in docs/reference/exercises.md.
+An exercise is a stub tagged `exercise`, which begins with `# exercise NN-word`, its solution tagged `solution`, and a
+cell tagged `check`. Above the stub every copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`, and
+before the first one the cell `RULES`. Only the instructor's copy has the solution, in place of the stub. The stubs go
+into `labkit/teach/exercises/stubs.json` for `lab.reset`; the solutions, with those of
+`notebooks/src/other_solutions.toml`, go into `solutions.json` beside it, packed, for learners whose answer has passed.
+The text after an answer (`lab.answer`) is folded up to the next heading, so that nobody reads it before the run.
 
-This script must not run a notebook, except for `--accept`, which takes over what the checked cells print.
+It also writes docs/glossary.md, the map in docs/course.md and the table in docs/reference/exercises.md. It runs no
+notebook, except for `--accept`, which takes over what the checked cells print.
 """
 
 import argparse

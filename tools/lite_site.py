@@ -129,11 +129,7 @@ def address(name: str) -> str:
 
 
 def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fetched, played: str) -> Path:
-    """Write the wheels and their list into a folder named by its content, and return the folder.
-
-    So a browser never mixes two builds from its cache. `played` are the recordings (JSON), which labkit's wheel
-    contains.
-    """
+    """Write wheels, list and recordings (`played`) into a folder named by its content, so browsers never mix builds."""
     new = lite / "kernel" / "new"
     new.mkdir(parents=True)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(new)]

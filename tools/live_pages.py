@@ -91,10 +91,7 @@ def packed() -> bytes:
 
 
 def write_assets(out: Path, archive: Path) -> str:
-    """Write the files that live pages load; return the address of their module, relative to `out`.
-
-    labkit's own files are in a folder named by its content, so a browser never mixes two builds from its cache.
-    """
+    """Write live pages' files into a folder named by its content; return their module's address, relative to `out`."""
     templates = TEMPLATES / "live"
     own = {
         "live.js": (templates / "live.js").read_bytes(),

@@ -102,12 +102,8 @@ def _readable(text: str, *, is_first: bool) -> str:
     text = re.sub(r"!\[[^]]*\]\([^)]*\)|(?<=\])\([^)]*\)", _blank, text)
     text = re.sub(r"<[^>]*>|https?://\S+", _blank, text)
     # A name such as read_committed is a word of the glossary and code at once.
-    text = _CODE.sub(lambda found: found[0] if _is_name(found[1]) else _blank(found), text)
+    text = _CODE.sub(lambda found: found[0] if re.fullmatch(r"[a-z]+_[a-z]+", found[1]) else _blank(found), text)
     return re.sub(r"^- .*(?:\n  .*)*", _blank, text, flags=re.MULTILINE) if is_first else text
-
-
-def _is_name(code: str) -> bool:
-    return re.fullmatch(r"[a-z]+_[a-z]+", code) is not None
 
 
 def _blank(found: re.Match[str]) -> str:

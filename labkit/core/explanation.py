@@ -92,10 +92,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the explanation says more than the verdict.
-
-        This is the case if no run without failures could show these rows, or if the explanation lists random values.
-        """
+        """Return whether it adds to the verdict: no failure-free run fits, or it lists random values that were seen."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -203,10 +200,7 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why a run without failures cannot show a row of record `index` at this point of the history.
-
-        The row's value is right, so the reason is the row's position among the rows.
-        """
+        """Return why a failure-free run cannot show a row of record `index` here, although its value is right."""
 
     @abstractmethod
     def _first_missing(self) -> int:

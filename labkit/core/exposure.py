@@ -82,10 +82,7 @@ class Exposure:
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key whose readers could see a wrong value for the longest time, with the key's durations.
-
-        An unknown duration counts as the longest. The result is None if there is no key.
-        """
+        """Return the key that was wrong longest (an unknown time counts as longest), with its durations; or None."""
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))

@@ -42,10 +42,7 @@ def is_installed(package: str) -> bool:
 
 
 def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return an error that names the labkit extra to install, if an import failed because a package is missing.
-
-    For any other failure, such as a broken package, return None, so that the caller shows the traceback.
-    """
+    """Return the error that names the extra of a missing package; None for any other failed import."""
     package = (error.name or "").partition(".")[0]
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
     if not isinstance(error, ModuleNotFoundError) or extra is None or is_installed(package):

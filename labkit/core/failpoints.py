@@ -127,10 +127,7 @@ _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """Return whether Spark's files `offsets/N` and `commits/N` must exist when a run is killed at this failpoint.
-
-    Return None for a failpoint in a recovery, because it belongs to no batch and leaves these files unchanged.
-    """
+    """Return which of Spark's files a kill at this failpoint leaves; None in a recovery, which changes none."""
     if point.in_recovery:
         return None
     is_decided = order is Order.DECISION and point in _AFTER_THE_DECISION

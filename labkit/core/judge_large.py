@@ -165,8 +165,7 @@ class _Tally:
             if index < 0 or value != right or key != keys[number]:
                 self._unexplained(index, event)
                 continue
-            # Each key has two entries side by side: the latest record that was read,
-            # and the record of the last effect.
+            # Each key has two entries side by side: the latest record that was read, and the record of the last effect.
             number *= 2
             if index > latest[number]:
                 latest[number] = index

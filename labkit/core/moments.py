@@ -80,10 +80,7 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key for failpoints: those in `passed` keep their order, and others follow their predecessor.
-
-    The predecessor of a failpoint is the nearest earlier failpoint in `NAMES` that is in `passed`.
-    """
+    """Return a sort key: failpoints in `passed` keep their order, others follow the nearest earlier one in `NAMES`."""
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

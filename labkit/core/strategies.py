@@ -236,10 +236,7 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput` if this strategy never passes the failpoint of the planned crash in this commit order.
-
-    The message lists the possible failpoints.
-    """
+    """Raise `InvalidInput`, with the possible failpoints, if the strategy never passes the crash's in this order."""
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

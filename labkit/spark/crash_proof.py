@@ -42,11 +42,6 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
             f"the process {reached.pid} that reached {where} was not among the killed processes, so the run "
             "proves nothing; repeat it."
         )
-    _check_executors(where, proof)
-    return proof
-
-
-def _check_executors(where: object, proof: Proof) -> None:
     # An executor that outlived its driver may still write.
     left = [] if proof.executors is None else proof.executors.left
     if left:
@@ -54,6 +49,7 @@ def _check_executors(where: object, proof: Proof) -> None:
             f"{len(left)} executor process(es) outlived the driver that was killed at {where} (first: {left[0]}); "
             "kill them, and start the run again."
         )
+    return proof
 
 
 def check_dead(ending: Ending) -> None:

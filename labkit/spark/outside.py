@@ -24,10 +24,7 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The directory with the two external systems of the job `shop` (its price list, and the mails that it has sent).
-
-    The directory is not in the checkpoint, so a restart of the job undoes nothing in it.
-    """
+    """The directory, outside of the checkpoint, with the job `shop`'s price list and the mails that it has sent."""
 
     folder: Path
 

@@ -26,10 +26,7 @@ STRIDE = 1_000
 
 
 class LogSource(DataSource):
-    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log.
-
-    Usage: `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
-    """
+    """The Data Source `labkit_log`: the JSON lines of the file `path` as a log; columns offset (line number), word."""
 
     @classmethod
     def name(cls) -> str:

@@ -131,10 +131,7 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock.
-
-        If the query failed, raises `JobFailed` with the query's error, and also releases the lock.
-        """
+        """Wait for the query's end, and `finish`. Raises `JobFailed`, and releases the lock, if the query failed."""
         try:
             self.query.awaitTermination()
         except Exception as error:
@@ -241,10 +238,7 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Return a copy of `opened` whose sink option `retries` says whether Spark may run a task twice in this session.
-
-    Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
-    """
+    """Return `opened` with `retries` set for this session. Raises `InvalidInput` if the sink bars speculation."""
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
     return replace(opened, options=replace(opened.options, retries=retries(str(context.master))))

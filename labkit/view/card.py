@@ -64,10 +64,7 @@ class Cell(NamedTuple):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """Return an HTML table in which the first cell of each row is the row's heading.
-
-    `head` has the column headings. If all of them are empty, the table has no heading line.
-    """
+    """Return an HTML table; a row's first cell is its heading. There is no heading line if all of `head` is empty."""
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
     return tag(

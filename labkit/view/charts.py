@@ -115,10 +115,7 @@ Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
 
 
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
-    """Draw the values of `key` that a reader could have seen in each run, one run below the other.
-
-    The figure marks crashes and values that jump back. `runs` maps the name of a run to the run's steps for `key`.
-    """
+    """Draw the values of `key` that a reader could have seen in each run, with crashes and jumps back."""
     data = tracks(runs)
     figure = chart(7.5, 0.8 + 1.2 * len(data))
     rows = figure.subplots(len(data), 1, squeeze=False, sharex=True, sharey=True)[:, 0]

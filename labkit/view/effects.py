@@ -68,19 +68,14 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = ROW * (place + 1)
         drawn.append(_sign(row, y))
-        drawn.append(_caption(row, text, y + 4))
+        # The shade of a kill is on its sign alone: as text it could not be read on a dark page.
+        kind = {What.KILL: "fx-kill", What.EDGE: "fx-edge"}.get(row.what, "")
+        drawn.append(words(TEXT, y + 4, text, kind))
         if row.code:
             drawn.append(words(column + SPACE, y + 4, row.code, "fx-code"))
     wide = column + SPACE + code + SPACE
     desc = f"{len(rows)} rows: effects of a sink in order, and the places at which its job was killed"
     return document("".join(drawn), wide, high, title=title, desc=desc, style=STYLE)
-
-
-def _caption(row: Row, text: str, y: float) -> str:
-    if row.what is What.KILL:
-        # Its shade is on the sign alone: as text it could not be read on a dark page.
-        return words(TEXT, y, text, "fx-kill")
-    return words(TEXT, y, text, "fx-edge" if row.what is What.EDGE else "")
 
 
 def _sign(row: Row, y: float) -> str:

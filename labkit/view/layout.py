@@ -173,23 +173,20 @@ def layout(scenes: Sequence[Scene]) -> Layout:
         columns[alike[0].column].append(name)
     widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
     sides = _sides(boxes, channels)
-    # A box is as high as its highest form, so that nothing moves when its rows come and
-    # go.
+    # A box is as high as its highest form, so that nothing moves when its rows come and go.
     heads, heights = {}, {}
     for names, wide in zip(columns, widths, strict=True):
         for name in names:
             inner = wide - 2 * PAD
             heads[name] = max(head_height(box, inner) for box in boxes[name])
             heights[name] = max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
-            # Every channel needs a port of its own at the box's edge, so that two lines
-            # never begin at one place.
+            # Every channel needs a port of its own at the box's edge, so that two lines never begin at one place.
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
             heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
     # A tall box reaches as far down as the highest column.
     total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
     queues = _queues(scenes)
-    # Between two columns lies what waits in the channels, so the gap depends on the
-    # longest queue.
+    # Between two columns lies what waits in the channels, so the gap depends on the longest queue.
     gutters = _gutters(queues, boxes, channels, len(columns))
     lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
     places: dict[str, Rect] = {}
@@ -254,8 +251,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
         onward = boxes[source][0].column < boxes[target][0].column
         ends.append((source, "right" if onward else "left", order.index(target), place, channel.id))
         ends.append((target, "left" if onward else "right", order.index(source), place, channel.id))
-    # Sorted by the place of the box at the other end: lines to upper boxes begin above,
-    # and fewer of them cross.
+    # Sorted by the place of the box at the other end: lines to upper boxes begin above, and fewer of them cross.
     for name, side, _, _, channel_id in sorted(ends):
         ends_of[name, side].append(channel_id)
     return ends_of

@@ -177,10 +177,7 @@ def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the lanes of a run's space-time diagram, from top to bottom, as a dict from box id to title.
-
-    A box has a lane if it occurs in one of the pictures and its attribute `lane` is true.
-    """
+    """Return the lanes of a run's diagram, top to bottom: the titles, by id, of boxes whose `lane` is true."""
     order = sorted(
         {
             (box.column, place, box.id, box.title)

@@ -45,10 +45,7 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """A space-time diagram as data. `lanes` is a dict from the id of each process to the title of its lane.
-
-    The nth item in `steps` has the number n, counted from 1; step 0 is the initial state.
-    """
+    """A space-time diagram as data: the title of each process's lane by id, and the steps, of which the first is 1."""
 
     lanes: Mapping[str, str]
     steps: tuple[Step, ...]

@@ -55,10 +55,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return all data that a page needs so that a reader can step through a run, ready for JSON.
-
-    `differs_at` is the first step in which another run differs; 0 if there is no such step.
-    """
+    """Return a run's data for a page, ready for JSON. `differs_at`: the first step in which another differs, or 0."""
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 
 

@@ -65,10 +65,7 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager that records how a task ends after a planned crash suspended it (SIGSTOP).
-
-        Only a task that somebody continues (SIGCONT) gets a record; in any other case the context manager does nothing.
-        """
+        """Return a context manager that records how a task ends that a crash stopped and somebody continued."""
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:

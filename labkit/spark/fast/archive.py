@@ -61,10 +61,7 @@ def _last_words(log: Path) -> str:
 
 
 def write_archive(scratch: Path) -> None:
-    """Write the class-data archive, unless another process has just written it.
-
-    Call this function in a driver that was started only for this purpose. `scratch` is a folder for temporary files.
-    """
+    """Write the archive, unless another process just has, in a driver for this alone; `scratch` is temporary."""
     java = java_for_spark()
     path = archive_path(java)
     if path is None:

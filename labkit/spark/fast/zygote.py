@@ -104,7 +104,8 @@ def _become(connection: socket.socket) -> None:
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = words
-    _seed_anew()
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed()  # otherwise a forked child would repeat its parent's random numbers
     code = 0
     try:
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
@@ -115,13 +116,6 @@ def _become(connection: socket.socket) -> None:
         sys.stderr.flush()
         # The inherited exit handlers and buffers belong to the zygote, so no child may run or flush them again.
         os._exit(code & 0xFF)
-
-
-def _seed_anew() -> None:
-    # A forked child would otherwise repeat its parent's random numbers.
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed()
 
 
 if __name__ == "__main__":
