@@ -31,14 +31,11 @@ def grid() -> str:
         lines += [f"**{block.capitalize()}**", ""]
         lines += [f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         for row in ROWS:
-            cells = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
+            guarantees = [squares[block, row, each].guarantee for each in COLUMNS]
+            cells = [each if each in list(Guarantee) else "-" for each in guarantees]
             lines.append(f"| {row} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
-
-
-def _word(guarantee: str) -> str:
-    return "-" if guarantee not in list(Guarantee) else guarantee
 
 
 def kills() -> str:

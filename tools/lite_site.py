@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 from email.parser import HeaderParser
 from pathlib import Path
+from typing import NamedTuple
 
 import live_pages
 import pipeline_environments
@@ -43,11 +44,11 @@ UNUSED = "widgetsnbextension-3"
 OTHERWISE = "connect this machine to the network once"
 
 
-class Fetched:
+class Fetched(NamedTuple):
     """What is downloaded once: the environment that builds the site, and the folder of the kernel's wheels."""
 
-    def __init__(self, environment: Path, wheels: Path) -> None:
-        self.environment, self.wheels = environment, wheels
+    environment: Path
+    wheels: Path
 
 
 def fetched() -> Fetched:

@@ -105,14 +105,10 @@ def fits(pipeline: Pipeline, record: Verdict) -> bool:
     return record.guarantee == pipeline.guarantee and set(record.violated) == set(pipeline.axes)
 
 
-def _stop(number: int, _frame: object) -> None:
-    """Turn SIGTERM into an exception, so that servers and folders are removed."""
-    sys.exit(128 + number)
-
-
 def main() -> int:
     """Carry out the command line, and return the exit code."""
-    signal.signal(signal.SIGTERM, _stop)
+    # An exception, so that servers and folders are removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(
         usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --record | --compare | --telling | --keep] [...]",
         description="Crash a pipeline of a real system with labkit crashtest.",

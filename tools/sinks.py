@@ -130,14 +130,10 @@ def chosen(names: str) -> list[str]:
     return asked
 
 
-def _stop(number: int, _frame: object) -> None:
-    """Turn SIGTERM into an exception, so that servers and folders are removed."""
-    sys.exit(128 + number)
-
-
 def main() -> int:
     """Carry out the command line, and return the exit code."""
-    signal.signal(signal.SIGTERM, _stop)
+    # An exception, so that servers and folders are removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
