@@ -61,11 +61,7 @@ class _ChromiumTab:
 
 
 def measure(rounds: int) -> Rows:
-    """Return rows for some simulators: seconds to the first step, megabytes loaded until then, and milliseconds per
-    step.
-
-    In Chromium, and in Firefox if it is installed. Raises `ServiceUnavailable`.
-    """
+    """Return rows: seconds and MB to the first step, ms per step, in each browser. Raises `ServiceUnavailable`."""
     with tempfile.TemporaryDirectory() as folder:
         build_pages(Path(folder))
         with served(Path(folder)) as address:

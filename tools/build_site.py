@@ -137,11 +137,7 @@ def _run_link(name: str) -> str:
 
 
 def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: lite_site.Fetched | None) -> list[str]:
-    """Write all pages; return a sentence for each notebook that failed and is shown with its stored outputs.
-
-    `archive` is Pyodide; without it no player is live. `lite` are the parts of JupyterLite; without them no notebook
-    can be run in the browser.
-    """
+    """Write all pages; return a sentence for each notebook that failed. `archive` and `lite` may be missing."""
     failed = []
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)

@@ -277,11 +277,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a run without failures could show this row's value.
-
-        The value must be the expected value `right` or an allowed random value. All rows of a record with a random
-        value must show the same value.
-        """
+        """Return whether a row shows the expected value `right`, or one allowed value, the same in each row of it."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value

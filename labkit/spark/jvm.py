@@ -180,11 +180,7 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM that `start_jvm` has started, and return the Spark session.
-
-    `process` is the result of `start_jvm`; the other arguments must be those of that call. Raises `ServiceUnavailable`
-    if the JVM ends, or if Spark does not run after `START_PATIENCE` seconds.
-    """
+    """Wait until Spark runs in a JVM of `start_jvm`, called with the same arguments. Raises `ServiceUnavailable`."""
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 

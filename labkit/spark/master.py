@@ -77,11 +77,7 @@ def too_few(there: int, needed: int) -> str:
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """Raise `InvalidInput` if an executor is to be killed, but the other options do not allow this.
-
-    The kill of an executor needs a cluster (`master`) and exactly one crash, at a failpoint inside a task. The job and
-    the sink must write in tasks (`in_tasks`).
-    """
+    """Raise `InvalidInput` unless an executor can be killed: on a cluster, once, and in a task that writes."""
     if victim is Victim.DRIVER:
         return
     if master is None:

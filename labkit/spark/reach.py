@@ -42,11 +42,7 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """A planned crash in one driver.
-
-    `crash` is the failpoint (a named place in the code) with the batch. `evidence` is the file that a process writes
-    when it reaches the failpoint, and `then` says what the process does after that.
-    """
+    """A crash planned in one driver: failpoint and batch, the file that proves it, and what the process does then."""
 
     crash: Crash
     evidence: Path

@@ -94,11 +94,7 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running streaming query with one of the lab's sinks.
-
-    Some sinks commit the transactions of batch N only after Spark has written `commits/N`. Then a thread of this object
-    makes these commits.
-    """
+    """A running query with one of the lab's sinks, and a thread for the commits that may follow `commits/N`."""
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query

@@ -36,11 +36,7 @@ class Square(NamedTuple):
 
 
 class Grid(Shown):
-    """A table of guarantees that a notebook displays. A click on a cell shows the evidence for its guarantee.
-
-    `squares` is a dict from (block, row, column) to the cell. A block is a group of rows, and every block has the same
-    rows and columns.
-    """
+    """A table of guarantees by (block, row, column) that a notebook displays; a click on a cell shows its evidence."""
 
     def __init__(self, squares: Mapping[Name, Square]) -> None:
         self.squares = dict(squares)

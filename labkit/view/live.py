@@ -18,11 +18,7 @@ from labkit.view.stepper import page_of
 
 
 class Explorer(anywidget.AnyWidget):
-    """A Jupyter widget in which a learner chooses each next action of a simulator.
-
-    `session` is the widget's state in Python. A view in the browser requests all data (`shown`) once. After that, the
-    view receives only the changes.
-    """
+    """A widget in which a learner chooses each action of a simulator; a view gets all data once, and then changes."""
 
     _esm = asset("stepper.js")
     _css = "\n".join(map(asset, ("scene.css", "stepper.css")))

@@ -140,11 +140,7 @@ class Drawing(NamedTuple):
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """Return a row that shows one field of a process, marked as durable or volatile.
-
-    The process's class declares which fields are durable. Raises `KeyError` for a field that the class does not
-    declare.
-    """
+    """Return the row of a process's field, durable or volatile as its class declares. Raises `KeyError` otherwise."""
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 

@@ -100,11 +100,7 @@ class Session:
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open a run from a text: a trace at its last state, or a scenario at its first state.
-
-        Raises `InvalidInput` if the text is neither a trace nor a scenario, and `InvalidAction` if the trace cannot be
-        replayed.
-        """
+        """Open a trace at its last state, or a scenario at its first. Raises `InvalidInput` or `InvalidAction`."""
         text = text.strip()
         if "~" in text:
             trace = parse(text)

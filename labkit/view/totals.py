@@ -22,11 +22,7 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return a `Total` for each message that is read or lost: the reader's total after it, and the correct total.
-
-    The correct total is the result of a batch query. Raises `InvalidInput` if the run is not one of the simulator
-    `changelog`, or if no message is read or lost in it.
-    """
+    """Return the reader's and the right total after each message. Raises `InvalidInput` if the run has none."""
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
             f"this run comes from the simulator {walk.model.name}, but only the simulator changelog has totals to "
