@@ -35,7 +35,13 @@ def demo(out: Out = None, as_json: Json = False) -> int:
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})
-    _introduce(as_json, len(runs))
+    if not as_json:
+        print("hello, world, hello: PySpark Structured Streaming counts the words of three records in one micro-batch.")
+        print(
+            f"{len(runs)} queries run until each reaches its failpoint; then SIGKILL ends every process of the driver."
+        )
+        print("A new driver recovers and continues, and the history of the output shows what a reader could have seen.")
+        print(flush=True)
     with progress(as_json, 2 * len(runs)) as tell:
         outcomes = dict(zip([run.name for run in runs], run_all(runs, base / "scratch", tell), strict=True))
     report = base / "report.html"
@@ -52,16 +58,6 @@ def demo(out: Out = None, as_json: Json = False) -> int:
                 print(outcome if isinstance(outcome, Outcome) else f"{name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(runs))
-
-
-def _introduce(as_json: bool, count: int) -> None:
-    if not as_json:
-        print("hello, world, hello: PySpark Structured Streaming counts the words of three records in one micro-batch.")
-        print(f"{count} queries run until each reaches its failpoint; then SIGKILL ends every process of the driver.")
-        print(
-            "A new driver recovers and continues, and the history of the output shows what a reader could have seen.\n",
-            flush=True,
-        )
 
 
 def _plain(outcome: Outcome | LabError) -> dict[str, Any]:

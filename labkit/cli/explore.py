@@ -102,10 +102,7 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return a simulator's parameters from texts such as `participants=3`.
-
-    Raises `InvalidInput` for a text of another form, or if a name occurs twice.
-    """
+    """Return a simulator's parameters from texts such as `participants=3`. Raises `InvalidInput` for other texts."""
     parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -60,10 +60,7 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return the requested combinations, with their predictions.
-
-    Raises `InvalidInput` for an unknown name, or if no combination matches.
-    """
+    """Return the requested combinations with their predictions. Raises `InvalidInput` for an unknown name."""
     _check_each("--engine", [engine], ["sim", "spark", "both"])
     _check_each("--store", stores or [], list(STORES))
     _check_each("--sink", sinks or [], [member.value for member in Strategy])

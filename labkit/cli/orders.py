@@ -146,7 +146,11 @@ def _table(*, as_json: bool) -> int:
             for (block, row, column), order in result.squares.items()
             if order
         ]
-        print(json.dumps({"squares": squares, "named": _named()}))
+        named = {
+            name: each._asdict() | {"design": str(each.design), "fault": each.fault.value}
+            for name, each in NAMED.items()
+        }
+        print(json.dumps({"squares": squares, "named": named}))
         return 0
     print(result)
     print("\nDesigns of known engines, for --design:")
@@ -156,14 +160,6 @@ def _table(*, as_json: bool) -> int:
         if built.limit:
             print(f"    {built.limit}")
     return 0
-
-
-def _named() -> dict[str, Any]:
-    from labkit.sim.orders.named import NAMED
-
-    return {
-        name: each._asdict() | {"design": str(each.design), "fault": each.fault.value} for name, each in NAMED.items()
-    }
 
 
 def _lines(order: "Order", changes: "list[Change] | None") -> list[str]:

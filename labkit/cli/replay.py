@@ -56,18 +56,8 @@ def _is_file(text: str) -> bool:
     return text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file())
 
 
-def _outcome(walked: Replay) -> dict[str, Any]:
-    return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
-
-
-def _account(walked: Replay) -> dict[str, object]:
-    """Return the anomalies that a reader saw during the run as plain data; empty for a simulator without a reader."""
-    account = reader_account(blueprint(walked.model.name), walked)
-    return {} if account is None else account.to_json()
-
-
 def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
-    model = walked.model
+    model, account = walked.model, reader_account(blueprint(walked.model.name), walked)
     steps = [
         {"action": str(action), "sentence": sentence, "state": model.text(state)}
         for action, sentence, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
@@ -79,8 +69,8 @@ def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -
         "start": model.text(walked.states[0]),
         "steps": steps,
         "violations": [violation.to_json() for violation in broken],
-        **_outcome(walked),
-        **_account(walked),
+        **{name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()},
+        **(account.to_json() if account else {}),
     }
 
 
@@ -125,9 +115,6 @@ class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
     actions: list[str]
 
 
-_trace_decoder = msgspec.json.Decoder(TraceFile)
-
-
 def read_trace(path: Path) -> Trace:
     """Return the trace (the actions of one simulated run) in a file, as JSON or text. Raises `InvalidInput`."""
     try:
@@ -149,7 +136,7 @@ def _trace(raw: bytes) -> Trace:
     try:
         if not raw.lstrip().startswith(b"{"):
             return parse(raw.decode("utf-8"))
-        plain = _trace_decoder.decode(raw)
+        plain = msgspec.json.decode(raw, type=TraceFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"this is not a complete trace ({error}); save it again.") from None
     return trace_from_json(plain.model, plain.version, plain.parameters, plain.actions)

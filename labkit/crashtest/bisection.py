@@ -55,10 +55,7 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the first and the last version of a range `FIRST..LAST`; None for an end that is left out.
-
-    Raises `InvalidInput` for a text of another form.
-    """
+    """Return the two ends of a range `FIRST..LAST`, None for one left out. Raises `InvalidInput` for another text."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")

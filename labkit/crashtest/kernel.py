@@ -115,10 +115,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the paths of Spark's own files, except those that begin or end a batch.
-
-        The sink works between these two, so crashes there are important.
-        """
+        """Return the paths of Spark's own files, without those that begin or end a batch."""
         engine_s = [each for each in effects if self._is_engine_s(each)]
         return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
 

@@ -143,28 +143,16 @@ class Report:
 
     def not_run(self) -> list[str]:
         """Return sentences on the runs that were not performed, because of `--only` or for lack of time."""
-        reasons: dict[str, list[str]] = {}
-        for each in self.summary.skipped():
-            reasons.setdefault(each.unknown.removeprefix("not run: "), []).append(each.id)
         left_out = ["every run that --only does not name"] if self.settings.only else []
-        for reason, ids in reasons.items():
-            more = f", ... ({len(ids)} runs)" if len(ids) > SHOWN else ""
-            left_out.append(f"{', '.join(ids[:SHOWN])}{more}: {reason}")
-        return left_out
+        reasons = _by_reason(self.summary.skipped()).items()
+        return left_out + [f"{_first(ids)}: {reason.removeprefix('not run: ')}" for reason, ids in reasons]
 
     def _unknown_runs(self) -> list[str]:
-        runs: dict[str, list[str]] = {}
-        for each in self.summary.unknown():
-            runs.setdefault(each.unknown, []).append(each.id)
-        return [
-            f"{ids[0] if len(ids) == 1 else f'{len(ids)} runs, as {ids[0]}'}: {reason}" for reason, ids in runs.items()
-        ]
+        runs = _by_reason(self.summary.unknown()).items()
+        return [f"{ids[0] if len(ids) == 1 else f'{len(ids)} runs, as {ids[0]}'}: {reason}" for reason, ids in runs]
 
     def _axis(self, axis: str) -> str:
-        outcome = self.axes[axis]
-        bad = self.summary.violating(axis)
-        more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
-        return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
+        return f"{self.axes[axis]:<9} {_first(self.summary.violating(axis))}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a dict for JSON."""
@@ -234,6 +222,18 @@ class Report:
             f'aria-label="{label}: {value}"><rect width="{left}" height="20" fill="#444"/>'
             f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>{texts}</svg>\n'
         )
+
+
+def _by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return the ids of runs that prove nothing, by the reason for that."""
+    ids: dict[str, list[str]] = {}
+    for each in results:
+        ids.setdefault(each.unknown, []).append(each.id)
+    return ids
+
+
+def _first(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:SHOWN]) + (f", ... ({len(ids)} runs)" if len(ids) > SHOWN else "")
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:

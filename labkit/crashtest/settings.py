@@ -197,8 +197,5 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return the settings for the crash test of the sink `subject`, as `FILE:NAME`, with further options by keyword.
-
-    Raises `InvalidInput` for a bad value, or for options that exclude each other.
-    """
+    """Return the settings of the test of the sink `subject` (`FILE:NAME`). Raises `InvalidInput` for bad options."""
     return Settings.plan({"subject": subject or None, **words})

@@ -121,10 +121,7 @@ class Reader:
         return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
-        """Call the user's function `reset`, which empties the store.
-
-        Raises `ReaderFailed` if the call fails, and `InvalidInput` if every later call would fail as well.
-        """
+        """Call the user's function `reset`, which empties the store. Raises the same errors as `values`."""
         self._ask("reset", RESET_SECONDS)
 
     def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:
@@ -221,10 +218,7 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return one row of the user's reader as lists, dicts, text and numbers; 1.0 becomes 1.
-
-    Raises `TypeError` for a value that is neither text, a number nor a date.
-    """
+    """Return one row of the user's reader as plain data; 1.0 becomes 1. Raises `TypeError` for other types."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}

@@ -63,10 +63,7 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query, in a new thread, because it may return only when the query ends.
-
-    The returned future completes when the code has returned.
-    """
+    """Run the user's code in a new thread, because it may not return before its query ends; the future waits for it."""
     future: Future[None] = Future()
 
     def work() -> None:

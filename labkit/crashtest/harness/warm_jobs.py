@@ -10,9 +10,10 @@ import shlex
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -24,8 +25,7 @@ from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.ahead import Ahead
-from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun, Watcher
-from labkit.host.syscalls.watching import EVERY_KIND, go_on
+from labkit.host.syscalls.calls import WatchedRun, Watcher
 
 BYTES = 1_300_000_000
 """The memory that one session needs with its workers, in bytes."""
@@ -101,10 +101,7 @@ class WarmJobs:
     """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare a pool for the job in the file `job`; up to `most` processes start Spark while another runs the job.
-
-        `place` is the folder for the processes' own folders.
-        """
+        """Prepare a pool for the job in the file `job`, with folders in `place`; `most` sessions may wait at a time."""
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
@@ -132,10 +129,7 @@ class WarmJobs:
         folder: Path,
         environment: Mapping[str, str],
         output: Path,
-        decide: Callable[[Call], Decision],
-        tick: Callable[[], Answer] = go_on,
-        kinds: frozenset[CallKind] = EVERY_KIND,
-        contents: bool = False,
+        **watching: Any,
     ) -> WatchedRun:
         job = self._take(folder, environment, is_first=is_first)
         order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
@@ -143,8 +137,7 @@ class WarmJobs:
         try:
             job.await_ready()
             self._fill(self._most, folder, environment)
-            waiting = partial(job.ahead.watch, begin=lambda: job.go(order), is_done=job.is_done)
-            run = waiting(decide, tick, kinds=kinds, contents=contents)
+            run = job.ahead.watch(begin=lambda: job.go(order), is_done=job.is_done, **watching)
             keeps = job.ahead.is_alive
             if keeps:
                 self._kept = job
