@@ -157,9 +157,7 @@ def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str =
 def _code(record: "XRay", log: Path) -> int:
     """Return the exit code for a recorded run; if its command failed, print the log's last lines to standard error."""
     if record.watched.status:
-        words = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        for line in words[-_TAIL:]:
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]:
             typer.echo(f"    {line}", err=True)
         return _FAILED
-    only_end = all(each.kind.value == "exit" for each in record.effects)
-    return _UNKNOWN if only_end else 0
+    return _UNKNOWN if all(each.kind.value == "exit" for each in record.effects) else 0

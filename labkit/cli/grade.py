@@ -139,17 +139,11 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _bar(console: Any) -> Iterator[Callable[[int, int, str], None]]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console, transient=True) as bar:
+    kinds = (progress.BarColumn, progress.MofNCompleteColumn, progress.TimeElapsedColumn, progress.TimeRemainingColumn)
+    columns = (*(each() for each in kinds), progress.TextColumn("{task.description}"))
+    with progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 

@@ -20,21 +20,14 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
     if quiet:
         yield silent
     elif console.is_terminal:
-        with _bar(console) as bar:
+        columns = (SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=console, transient=True) as bar:
             task = bar.add_task("starting", total=steps)
 
             def show(event: AnyEvent) -> None:
-                bar.update(task, description=words(event), advance=_advance(event))
+                has_stopped = isinstance(event, Parked | Ended | Failed | DriverFailed)
+                bar.update(task, description=words(event), advance=int(has_stopped))
 
             yield show
     else:
         yield lambda event: console.print("  " + words(event), markup=False, soft_wrap=True)
-
-
-def _bar(console: Console) -> Progress:
-    columns = (SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("{task.description}"), console=console, transient=True)
-
-
-def _advance(event: AnyEvent) -> int:
-    return int(isinstance(event, Parked | Ended | Failed | DriverFailed))

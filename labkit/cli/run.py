@@ -58,7 +58,8 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         from labkit.runs.prepare import prepare
         from labkit.runs.prepare import resume as resumed
 
-        _check_guarantee(expect)
+        if expect is not None and expect not in GUARANTEES:
+            raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
         if patience <= 0:
             raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
         if resume is not None:
@@ -87,11 +88,6 @@ def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
             raise InvalidInput(
                 f"{option} with --resume: the folder already contains the run's options; leave {option} out."
             )
-
-
-def _check_guarantee(expect: str | None) -> None:
-    if expect is not None and expect not in GUARANTEES:
-        raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
 
 
 def _verdict_code(guarantee: Guarantee, expect: str | None) -> int:
