@@ -31,7 +31,7 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised for an invalid reply of the learner's code; `kind` is fixed words that learners may read."""
+    """Raised for an invalid reply; learners may read `kind`, one of a few fixed texts without hidden values."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)

@@ -24,10 +24,7 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return an assignment of the notebooks with these names or numbers.
-
-    Raises `InvalidInput`, also for a bad deadline.
-    """
+    """Return an assignment of the notebooks that `words` name or number. Raises `InvalidInput`."""
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     due = rules.moment(deadline, "--deadline") if deadline else None
     notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)

@@ -57,10 +57,7 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade all submissions that have no valid record yet, and call `tell` after each.
-
-    Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
-    """
+    """Grade all submissions without a valid record. Raises `InvalidInput`, or `GradingError` if no sandbox works."""
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
     order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])

@@ -17,10 +17,7 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the crash panel's fields with the options that they set, by name.
-
-    A field comes after all fields that restrict its values; fields for free text come last.
-    """
+    """Return the crash panel's fields with their options, by name; a field follows all that restrict its values."""
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
     return {part.name or each.keyword: (part, each) for part, each in pairs}

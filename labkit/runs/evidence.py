@@ -99,7 +99,7 @@ class DriverEvents:
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """After all its processes have ended, note each run's proven crash, or the error that it crashed otherwise."""
+        """After the driver's processes have ended, note each run's crash, or an error if the crash is not proven."""
         for run in self._runs.values():
             try:
                 self._conclude(run)

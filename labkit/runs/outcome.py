@@ -68,10 +68,7 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """A viewer (`Player`) that shows the same crash in the simulator step by step, beginning at the failpoint.
-
-        Raises `InvalidInput` if the simulator does not model the run's options.
-        """
+        """A viewer of the same crash in the simulator. Raises `InvalidInput` if it does not model the options."""
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)

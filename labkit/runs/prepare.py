@@ -28,10 +28,7 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check all that a run needs, create its folder (by default below `runs`), and return the run without starting it.
-
-    Raises `InvalidInput` for a bad input or folder, and `ServiceUnavailable` if Java or a server is missing.
-    """
+    """Check all that a run needs, create its folder, and return it. Raises `InvalidInput` or `ServiceUnavailable`."""
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
 

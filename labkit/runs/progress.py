@@ -15,10 +15,7 @@ Tell = Callable[[AnyEvent], None]
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """Return a short phrase for an event of a run, such as `append: reached its failpoint`.
-
-    If `query` is given, it replaces the name of the query (here `append`).
-    """
+    """Return a short phrase for an event of a run, such as `append: reached its failpoint`, or with another `query`."""
     phrase = PHRASES[type(event)].format(event=event)
     return f"{query or event.query}: {phrase}" if isinstance(event, QueryEvent) else phrase
 

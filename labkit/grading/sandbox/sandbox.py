@@ -76,10 +76,9 @@ class Sandbox:
         self._is_ready = False
 
     def wait_until_ready(self) -> None:
-        """Wait until the process can fork sandboxes. Raises `GradingError` if the process does not start.
+        """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
 
-        A caller that limits a submission's time calls this method first, so that the start does not count as part of
-        the time.
+        Called before the clock of a submission starts, so that the start does not count.
         """
         if self._is_ready:
             return

@@ -20,7 +20,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition of a job whose counts the lab's processor keeps: "only the jobs ... `may` ..."."""
+    """Return the condition that the lab's stateful processor keeps the job's counts; `may` ends its message."""
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )

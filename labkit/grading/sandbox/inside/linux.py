@@ -25,7 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces; a new process namespace is entered by its later children only."""
+    """Move this process into new namespaces (`flags`); only its later children enter a process namespace."""
     _call("unshare", ctypes.c_int(flags))
 
 
