@@ -48,10 +48,7 @@ def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, 
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Start the simulator in its initial state, take exactly these steps, and return the run.
-
-    `steps` are action names separated by spaces. Raises `InvalidAction` for a step that is not enabled.
-    """
+    """Take exactly these steps (action names separated by spaces). Raises `InvalidAction` for one not enabled."""
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))

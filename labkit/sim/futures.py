@@ -70,10 +70,7 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return one `Prospect` for each enabled action: whether no, some or all schedules after it violate a property.
-
-        The list is empty in a final state.
-        """
+        """Return one `Prospect` for each enabled action, and so an empty list in a final state."""
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 

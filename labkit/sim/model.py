@@ -48,10 +48,7 @@ class Word(StrEnum):
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Return a mapping from each field of a simulated process's class to "durable" or "volatile", as it is annotated.
-
-    Raises `TypeError` if a field has neither annotation.
-    """
+    """Return for each field of a process's class "durable" or "volatile". Raises `TypeError` if a field has neither."""
     hints = get_type_hints(process, include_extras=True)
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class

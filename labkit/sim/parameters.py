@@ -59,10 +59,9 @@ def Words(meaning: str, default: str) -> Parameter:  # noqa: N802
 
 
 def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
-    """Return a mapping from the name of every parameter of the simulator `model` to its value.
+    """Return the value of every parameter of the simulator `model`: the one in `wanted`, or else the default.
 
-    The value is the one in `wanted`, if there is one, and otherwise the default. Raises `InvalidInput` for an unknown
-    name or a value that is not allowed.
+    Raises `InvalidInput` for an unknown name or a value that is not allowed.
     """
     for name in wanted:
         if name not in parameters:

@@ -24,10 +24,7 @@ class ChoiceModel(OpenModel, Protocol):
     """A simulator in which the learner's function chooses one action at a time, for example which channel to read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function, which decides this action.
-
-        The result is None if the simulator decides the action itself.
-        """
+        """Return the arguments of the learner's function, which decides this action; None if the simulator does."""
         ...
 
 
@@ -35,22 +32,13 @@ class ProgramModel(OpenModel, Protocol):
     """A simulator in which the learner's function returns a list of actions, which a crash may interrupt."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments with which to call the learner's function after this action; None if it is not called.
-
-        `before` and `after` are the states before and after the action.
-        """
+        """Return the arguments of the learner's function, to be called after this action; None if it is not called."""
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """Convert the learner's answer into actions of the simulator, for the state `after`.
-
-        Raises `ValueError`, with a sentence for the learner, if the answer is invalid.
-        """
+        """Convert the learner's answer into actions. Raises `ValueError`, with a sentence for the learner, if bad."""
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether the process died, so that the remaining actions of the learner are dropped.
-
-        The process is the one that carries out the learner's actions. `after` is the state after the action.
-        """
+        """Return whether the process that runs the learner's actions died, so that the remaining ones are dropped."""
         ...

@@ -78,10 +78,7 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield, for each possible edit of the order `steps`, a description of the edit and the resulting order.
-
-    An edit moves, adds or leaves out one write. No edit touches a write in `fixed`.
-    """
+    """Yield each possible edit of the order `steps`, in words, with its result; no edit touches a `fixed` write."""
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))

@@ -309,10 +309,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, as a mapping from placeholder to value.
-
-        The values are names of tasks: the sender and the receiver of a channel, or the task that acts.
-        """
+        """Return the values to fill into a sentence: the task that acts, or a channel's sender and receiver."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

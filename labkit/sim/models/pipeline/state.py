@@ -309,10 +309,7 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a batch that starts at `start` ends.
-
-        After somebody deleted the checkpoint (`generation` is not 0), one batch takes the whole remaining input.
-        """
+        """Return the offset at which a batch ends: after a deletion of the checkpoint, that is the end of the input."""
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 
