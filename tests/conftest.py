@@ -22,6 +22,7 @@ from labkit.host.doctor import find_chromium
 from labkit.host.java import Java, find_java
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.tethered import tethered_postgres
+from labkit.host.syscalls.support import supported
 from labkit.teach.exercises import orphans
 
 MARKER = "LABKIT_TEST_SESSION"
@@ -49,6 +50,13 @@ def java() -> Java:
         return find_java()
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def watched_calls() -> None:
+    """A kernel that lets one process watch another's system calls, for tests that do."""
+    if why := supported():
+        pytest.skip(why)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from cells import cells
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.host.syscalls.support import supported
 from labkit.teach import engine_kills
 from labkit.teach import engines as beside
 from labkit.teach.engine_pipelines import pipelines
@@ -81,20 +80,16 @@ def test_without_kafka_the_recorded_result_is_shown(error: type[Exception], monk
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java", "kafka_address")
+@pytest.mark.usefixtures("java", "kafka_address", "watched_calls")
 def test_a_kill_here_gives_what_was_recorded() -> None:
-    if why := supported():
-        pytest.skip(why)
     for each in lab.kill_engines("consumer", "transaction").kills:
         recorded = beside._recorded(each.name, "")
         assert each == recorded
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java", "kafka_address")
+@pytest.mark.usefixtures("java", "kafka_address", "watched_calls")
 def test_a_place_that_is_never_reached_proves_nothing() -> None:
-    if why := supported():
-        pytest.skip(why)
     there = pipelines()["kafka_consumer"]
     missed = r"did not kill kafka_consumer .* send \S+ OffsetCommit #9"
     with engine_kills.broker() as variables, pytest.raises(JobFailed, match=missed):

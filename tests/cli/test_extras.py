@@ -12,7 +12,6 @@ from choosing import slow_but
 
 from labkit import lab
 from labkit.core.extras import missing_extra
-from labkit.host.syscalls.support import supported
 
 ROOT = Path(__file__).parents[2]
 SINK = str(ROOT / "data" / "sinks" / "right_marker.py:write_batch")
@@ -78,9 +77,8 @@ def test_help_needs_no_extra(base: Base, tmp_path: Path, verb: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("watched_calls")
 def test_the_base_crash_tests_a_pipeline_and_shows_its_effects(base: Base, tmp_path: Path) -> None:
-    if why := supported():
-        pytest.skip(why)
     (tmp_path / "job.sh").write_text("echo '{\"id\": 1}' > .out; mv .out out\n")
     shown = base_environment.run(base, "-m", "labkit", "effects", "--command", "sh job.sh", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr

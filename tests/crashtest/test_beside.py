@@ -9,7 +9,6 @@ import pytest
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.blackbox.beside import Beside, Record, Seen, read_record
-from labkit.host.syscalls.support import supported
 
 
 def seen(text: str) -> Seen:
@@ -90,11 +89,10 @@ def test_the_picture_has_a_diagram_for_each_with_the_same_lanes() -> None:
     assert "2. decision: write mark [not synced]" in said
 
 
+@pytest.mark.usefixtures("watched_calls")
 def test_two_commands_that_were_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if why := supported():
-        pytest.skip(why)
     for name, command in (
         ("spark", "echo 0 > offsets/0; echo row > part-0; echo ok > commits/0"),
         ("flink", "echo row > .p.inprogress; sync .p.inprogress; mv .p.inprogress part-0"),

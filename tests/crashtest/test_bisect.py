@@ -14,7 +14,6 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.bisection import AS_EXPECTED, WEAKER, Answer, Range, Trial, chosen, next_to_try, trial_of
 from labkit.host import releases as index
 from labkit.host.environments import uv_variables
-from labkit.host.syscalls.support import supported
 
 COMMANDS = ["--command", "{python} job.py", "--read-command", "cat out", "--reset", "rm -f out"]
 
@@ -234,9 +233,8 @@ def write(row):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("watched_calls")
 def test_a_bisection_of_local_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if why := supported():
-        pytest.skip(why)
     wheels, place = tmp_path / "wheels", tmp_path / "place"
     wheels.mkdir()
     place.mkdir()

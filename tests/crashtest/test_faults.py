@@ -37,16 +37,13 @@ from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.faults import Delivery, Fault
-from labkit.host.syscalls.support import supported
 
 SAMPLES: dict[str, dict[str, Any]] = tomllib.loads((PIPELINES / "faults" / "expected.toml").read_text("utf-8"))
 FAST = ("right_short_write",)
 
 
 @pytest.fixture
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if why := supported():
-        pytest.skip(why)
+def _folder(watched_calls: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     copied(tmp_path, monkeypatch)
     yield
     assert left_over() == []

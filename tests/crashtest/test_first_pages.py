@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from labkit.host.syscalls.support import supported
-
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("my_pipeline", "mail_sent_twice", "power_cut")
 ALWAYS = {("mail_sent_twice", 0)}
@@ -91,9 +89,8 @@ def wait_for(port: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "number"), cases())
+@pytest.mark.usefixtures("watched_calls")
 def test_a_command_prints_what_the_page_says(page: str, number: int, tmp_path: Path) -> None:
-    if why := supported():
-        pytest.skip(why)
     for name, content in files(page).items():
         (tmp_path / name).write_text(content)
     if "mkdir state" in text(page):

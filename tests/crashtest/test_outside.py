@@ -22,14 +22,9 @@ from labkit.crashtest.blackbox.outside import Changes, Elsewhere, Outside, Use
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.verdict import Group
 from labkit.host.syscalls.calls import Answer, Call
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
-
-@pytest.fixture(autouse=True)
-def _needs_the_kernel() -> None:
-    if why := supported():
-        pytest.skip(why)
+pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
 @pytest.fixture

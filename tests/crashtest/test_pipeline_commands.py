@@ -24,15 +24,12 @@ from waiting import until
 
 from labkit.crashtest.harness.leftovers import FOLDERS
 from labkit.host import durable
-from labkit.host.syscalls.support import supported
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if why := supported():
-        pytest.skip(why)
+def _place(watched_calls: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     copied(tmp_path, monkeypatch)
     yield
     until(lambda: left_over() == [], "the end of what a test has started", 20)

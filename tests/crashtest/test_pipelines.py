@@ -23,7 +23,6 @@ from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
-from labkit.host.syscalls.support import supported
 
 FAST = ("wrong_marker_after", "right_move")
 """Those that every run of the tests has; the others are slow."""
@@ -52,9 +51,9 @@ WHOLE_IN_SHORT = ("wrong_marker_after", "right_rewritten")
 
 
 @pytest.fixture(autouse=True)
-def _place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if why := supported():
-        pytest.skip(why)
+def _place(
+    watched_calls: None, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     callspec = getattr(request.node, "callspec", None)
     name = callspec.params.get("name") if callspec else None
     needs = expected()[name].get("needs") if name else None

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from crashtest_processes import left_over
 
-from labkit.host.syscalls.support import supported
-
 ROOT = Path(__file__).parents[2]
 
 JOB = """
@@ -43,9 +41,7 @@ def reset():
 
 
 @pytest.fixture(autouse=True)
-def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if why := supported():
-        pytest.skip(why)
+def _place(watched_calls: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "pyproject.toml").write_text(
         "[tool.labkit.crashtest]\ncommand = 'python3 -S job.py'\nreader = 'rows.py:read'\nwatch = ['store']\n"

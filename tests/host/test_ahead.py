@@ -15,13 +15,8 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.leftovers import MARK, marked_processes
 from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, CallKind
-from labkit.host.syscalls.support import supported
 
-
-@pytest.fixture(autouse=True)
-def _needs_the_kernel() -> None:
-    if why := supported():
-        pytest.skip(why)
+pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
 @contextmanager

@@ -15,15 +15,10 @@ from pathlib import Path
 import pytest
 
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.table import architecture
 from labkit.host.syscalls.watching import watch
 
-
-@pytest.fixture(autouse=True)
-def _needs_the_kernel() -> None:
-    if why := supported():
-        pytest.skip(why)
+pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
 @pytest.fixture

@@ -15,14 +15,9 @@ import pytest
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.delivery import NO_ANSWER
 from labkit.host.syscalls.faults import Fault, TimedFault
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
-
-@pytest.fixture(autouse=True)
-def _needs_the_kernel() -> None:
-    if why := supported():
-        pytest.skip(why)
+pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
 def run(folder: Path, fault: Fault, kind: CallKind, text: str, *, number: int = 1) -> tuple[WatchedRun, str]:

@@ -33,10 +33,7 @@ from labkit.host.syscalls.watching import watch
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
-def _needs_the_kernel() -> None:
-    if why := supported():
-        pytest.skip(why)
+pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
 def run(

@@ -13,7 +13,6 @@ import pytest
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.host.java import Java
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -73,9 +72,8 @@ def renamed(effects: list[Effect]) -> list[str]:
     ]
 
 
+@pytest.mark.usefixtures("watched_calls")
 def test_spark_is_seen_and_is_killed_between_two_renames(tmp_path: Path, java: Java) -> None:
-    if why := supported():
-        pytest.skip(why)
     place = tmp_path.resolve() / "work"
     place.mkdir()
     said = place.with_name("output")

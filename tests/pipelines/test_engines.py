@@ -22,7 +22,6 @@ from pipelines import fits
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
-from labkit.host.syscalls.support import supported
 from labkit.teach.engine_pipelines import ENGINES, pipelines
 
 TOOL = Path(__file__).parents[2] / "tools" / "pipelines.py"
@@ -125,11 +124,9 @@ All but Kafka are variants: the first one takes minutes, the last one is install
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "watched_calls")
 @pytest.mark.parametrize("name", variant_but(["kafka_consumer"], TRIED))
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
-    if why := supported():
-        pytest.skip(why)
     pipeline = pipelines()[name]
     with prepared(pipeline) as ready:
         points = list(map(ready.named, pipeline.shown_by))

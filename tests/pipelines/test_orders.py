@@ -30,7 +30,6 @@ from labkit.crashtest.blackbox.seeing import Glance, changes
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.writes import Orders, orders
 from labkit.host import addresses
-from labkit.host.syscalls.support import supported
 from labkit.runs.expected import expectations
 from labkit.sim.orders.designs import reduced, why_not
 from labkit.sim.orders.merging import WORLDS
@@ -228,11 +227,9 @@ LIVE = [name for name in HERE if name.startswith("spark_")][::3]
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "watched_calls")
 @pytest.mark.parametrize("name", variant_but(["spark_kafka_sink"], LIVE))
 def test_a_live_run_of_an_engine_has_the_order_of_its_cell(name: str, tmp_path: Path) -> None:
-    if why := supported():
-        pytest.skip(why)
     with prepared(pipelines()[name]) as chosen:
         assert chosen.effects(tmp_path / "seen") == 0
     cell = ENGINES[name]
@@ -247,11 +244,9 @@ KAFKA = [name for name in HERE if name.startswith("kafka_")]
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "watched_calls")
 @pytest.mark.parametrize("name", KAFKA)
 def test_real_kills_of_a_kafka_client_give_the_verdicts_of_its_cell(name: str) -> None:
-    if why := supported():
-        pytest.skip(why)
     cell = ENGINES[name]
     found = read(cell, kept(name).effects)
     places = {point: kill for kill, point in kills(cell.design, found)}
@@ -297,9 +292,7 @@ def assert_seen(names: list[str], found: Orders, glances: Sequence[Glance]) -> N
 
 
 @pytest.fixture
-def _watched() -> Iterator[None]:
-    if why := supported():
-        pytest.skip(why)
+def _watched(watched_calls: None) -> Iterator[None]:
     yield
     assert left_over() == []
 
