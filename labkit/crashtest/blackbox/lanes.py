@@ -32,45 +32,35 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table of lanes: a pattern of paths, and the lane of the system calls on such paths."""
+    """One row of the table of lanes: patterns of paths, and the lane of the system calls on such paths."""
 
     lane: str
-    pattern: str
+    patterns: tuple[str, ...]
     kinds: frozenset[CallKind] = frozenset()
 
 
 _RENAMES = frozenset({CallKind.RENAME, CallKind.LINK})
 
 SHAPES: tuple[Shape, ...] = (
-    Shape(DECISION, "_spark_metadata/*"),  # Spark's file sink: its log of committed files
-    Shape(PLAN, "offsets/*"),  # Spark's offset log
-    Shape(PLAN, "sources/*"),  # Spark's sources: their own logs
-    Shape(DECISION, "commits/*"),  # Spark's commit log
-    Shape(STATE, "state/*"),  # Spark's state store
-    Shape(STATE, "*.changelog"),  # Spark's state store
-    Shape(DECISION, "*_metadata"),  # Flink: a checkpoint is complete
-    Shape(STATE, "chk-<n>/*"),  # Flink's state
-    Shape(STATE, "chk-<n>"),  # Flink's folder of a checkpoint
-    Shape(STATE, "savepoint-<hex>"),  # Flink's folder of a savepoint
-    Shape(STATE, "savepoint-<hex>/*"),  # Flink's state
-    Shape(STATE, "shared/*"),  # Flink's state
-    Shape(STATE, "taskowned/*"),  # Flink's state
-    Shape(DATA, ".*.inprogress*", frozenset(CallKind) - _RENAMES),  # Flink's file sink: pending files
-    Shape(DECISION, "_delta_log/*"),  # Delta's log
-    Shape(DECISION, "metadata/*.metadata.json"),  # Iceberg: a snapshot counts
-    Shape(DECISION, "metadata/version-hint.text"),  # Iceberg: a snapshot counts
-    Shape(DATA, "metadata/*.avro"),  # Iceberg's manifests
-    Shape(DECISION, ".hoodie/*"),  # Hudi's timeline
-    Shape(DATA, "_temporary/*", frozenset(CallKind) - _RENAMES),  # Hadoop's committers: attempts of tasks
-    Shape(DECISION, "*_SUCCESS"),  # Hadoop's committers: the job is done
-    Shape(DATA, "_temporary/*"),  # Hadoop's committers: attempts of tasks
-    Shape(VISIBLE, "part-*", _RENAMES),  # engines: a finished file gets its name
-    Shape(DATA, "part-*"),  # engines
-    Shape(DATA, "*.parquet"),  # engines
-    Shape(DATA, "*.orc"),  # engines
-    Shape(DECISION, "*-journal", frozenset({CallKind.UNLINK, CallKind.TRUNCATE})),  # SQLite: its removal commits
-    Shape(PLAN, "*-journal"),  # SQLite: how to go back
-    Shape(DATA, "*-wal"),  # SQLite's log
+    Shape(DECISION, ("_spark_metadata/*",)),  # Spark's file sink: its log of committed files
+    Shape(PLAN, ("offsets/*", "sources/*")),  # Spark's offset log, and the logs of its sources
+    Shape(DECISION, ("commits/*",)),  # Spark's commit log
+    Shape(STATE, ("state/*", "*.changelog")),  # Spark's state store
+    Shape(DECISION, ("*_metadata",)),  # Flink: a checkpoint is complete
+    Shape(STATE, ("chk-<n>", "chk-<n>/*", "savepoint-<hex>", "savepoint-<hex>/*", "shared/*", "taskowned/*")),  # Flink
+    Shape(DATA, (".*.inprogress*",), frozenset(CallKind) - _RENAMES),  # Flink's file sink: pending files
+    Shape(DECISION, ("_delta_log/*",)),  # Delta's log
+    Shape(DECISION, ("metadata/*.metadata.json", "metadata/version-hint.text")),  # Iceberg: a snapshot counts
+    Shape(DATA, ("metadata/*.avro",)),  # Iceberg's manifests
+    Shape(DECISION, (".hoodie/*",)),  # Hudi's timeline
+    Shape(DATA, ("_temporary/*",), frozenset(CallKind) - _RENAMES),  # Hadoop's committers: attempts of tasks
+    Shape(DECISION, ("*_SUCCESS",)),  # Hadoop's committers: the job is done
+    Shape(DATA, ("_temporary/*",)),  # Hadoop's committers: attempts of tasks
+    Shape(VISIBLE, ("part-*",), _RENAMES),  # engines: a finished file gets its name
+    Shape(DATA, ("part-*", "*.parquet", "*.orc")),  # engines
+    Shape(DECISION, ("*-journal",), frozenset({CallKind.UNLINK, CallKind.TRUNCATE})),  # SQLite: its removal commits
+    Shape(PLAN, ("*-journal",)),  # SQLite: how to go back
+    Shape(DATA, ("*-wal",)),  # SQLite's log
 )  # fmt: skip
 """The rows for known engines and formats. To support another engine, add rows."""
 
@@ -91,7 +81,7 @@ class Lanes:
             return OTHER
         for shape in self._shapes:
             wanted = not shape.kinds or effect.kind in shape.kinds
-            if wanted and _fits(shape.pattern, effect):
+            if wanted and any(_fits(each, effect) for each in shape.patterns):
                 return shape.lane
         return SEND if effect.kind is CallKind.SEND else OTHER
 
@@ -107,7 +97,7 @@ def _own(text: str) -> Shape:
             f"--lane {text[:60]}: this is no pair NAME=GLOB; write one, as in decision='manifests/*'. labkit's lanes "
             f"(roles of files) are {', '.join(LANES)}, and any other NAME adds a lane."
         )
-    return Shape(name.strip(), pattern.strip())
+    return Shape(name.strip(), (pattern.strip(),))
 
 
 def _fits(pattern: str, effect: Effect) -> bool:

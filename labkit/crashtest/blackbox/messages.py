@@ -8,44 +8,17 @@ protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 import re
 
 _STORING = {
-    0: "Produce",
-    8: "OffsetCommit",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    28: "TxnOffsetCommit",
-    37: "CreatePartitions",
-    42: "DeleteGroups",
-}
+    0: "Produce", 8: "OffsetCommit", 19: "CreateTopics", 20: "DeleteTopics", 21: "DeleteRecords",
+    22: "InitProducerId", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn", 26: "EndTxn", 28: "TxnOffsetCommit",
+    37: "CreatePartitions", 42: "DeleteGroups",
+}  # fmt: skip
 _ASKING = {
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    15: "DescribeGroups",
-    16: "ListGroups",
-    17: "SaslHandshake",
-    18: "ApiVersions",
-    23: "OffsetForLeaderEpoch",
-    32: "DescribeConfigs",
-    36: "SaslAuthenticate",
-    60: "DescribeCluster",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    68: "ConsumerGroupHeartbeat",
-    71: "GetTelemetrySubscriptions",
-    72: "PushTelemetry",
-    75: "DescribeTopicPartitions",
-}
+    1: "Fetch", 2: "ListOffsets", 3: "Metadata", 9: "OffsetFetch", 10: "FindCoordinator", 11: "JoinGroup",
+    12: "Heartbeat", 13: "LeaveGroup", 14: "SyncGroup", 15: "DescribeGroups", 16: "ListGroups", 17: "SaslHandshake",
+    18: "ApiVersions", 23: "OffsetForLeaderEpoch", 32: "DescribeConfigs", 36: "SaslAuthenticate",
+    60: "DescribeCluster", 65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat",
+    71: "GetTelemetrySubscriptions", 72: "PushTelemetry", 75: "DescribeTopicPartitions",
+}  # fmt: skip
 KAFKA = _STORING | _ASKING
 
 ASKING = frozenset(_ASKING.values())
@@ -56,17 +29,9 @@ _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")
 _REDIS = re.compile(rb"\*\d+\r\n\$\d+\r\n([A-Za-z]+)\r\n")
 _SQL = re.compile(rb"\s*([A-Za-z]+)")
 _POSTGRES = {
-    "B": "Bind",
-    "C": "Close",
-    "D": "Describe",
-    "E": "Execute",
-    "H": "Flush",
-    "S": "Sync",
-    "X": "Terminate",
-    "d": "CopyData",
-    "c": "CopyDone",
-    "f": "CopyFail",
-}
+    "B": "Bind", "C": "Close", "D": "Describe", "E": "Execute", "H": "Flush", "S": "Sync", "X": "Terminate",
+    "d": "CopyData", "c": "CopyDone", "f": "CopyFail",
+}  # fmt: skip
 _STARTUP, _ENCRYPTION = 196608, 80877103
 """The codes in PostgreSQL's first message: protocol 3.0, and the request for TLS."""
 
