@@ -57,10 +57,7 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the recorded calls in order, with repeated writes of one file merged into one call.
-
-        It does not matter for a comparison into how many writes a pipeline divides its data.
-        """
+        """Return the recorded calls in order, with all writes of a file up to its next other effect merged into one."""
         kept: list[Seen] = []
         writing: dict[str, int] = {}
         for each in self.effects:
@@ -115,10 +112,7 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the comparison as text with a column for each pipeline: first counts, then all system calls.
-
-        The counts say how many calls each lane has, and how many of them a sync made durable.
-        """
+        """Return the comparison as text with a column for each pipeline: counts for each lane, then all calls."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:

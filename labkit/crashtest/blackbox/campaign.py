@@ -134,10 +134,7 @@ class Campaign:
         self.pairs: set[str] = set()
         """The ids of all runs with several crashes that are possible."""
         self.directed: frozenset[str] = frozenset()
-        """The ids of all directed pairs of crash points; a complete test tries every one of them.
-
-        In a directed pair, the recovery from the first crash gives a reason to crash again at the second crash point.
-        """
+        """The ids of all pairs that a recovery gives a reason for; a complete test tries every one of them."""
         self.grown: frozenset[str] = frozenset()
         """The ids of all runs with new input between a crash and its restart; a complete test makes every one."""
         self.crashed: dict[Point, PipelineRun] = {}
@@ -215,10 +212,7 @@ class Campaign:
         return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the crash points to try: `chosen`, unless the user gave `--since REVISION`.
-
-        With `--since`, the result is all points at lines of Python that changed, and a few important points.
-        """
+        """Return `chosen`, or with `--since` all points at changed lines of Python and a few important ones."""
         changed = self.settings.changed()
         if changed is None:
             return chosen
@@ -228,9 +222,8 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first crash, and those with a crash loop.
 
-        Call this method after the runs with one crash, because those show what restarts do. With `every`, the result
-        has all directed second crashes, otherwise a limited number. With `--since` it has only crashes at changed
-        lines.
+        Call this after the runs with one crash, which show what restarts do. With `every`, the result has all directed
+        second crashes, otherwise a limited number. With `--since` it has only crashes at changed lines.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -310,8 +303,7 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs; none with `--only` or `--since`.
 
-        If the pipeline keeps state outside of the watched folders, a job follows that starts no process. Its result
-        says why such state makes the guarantee unknown.
+        State outside of the watched folders adds a job that starts no process; its result makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -460,11 +452,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return those rows in `values`, read before new input came, that are still due after it.
-
-        Rows that the new input changes, such as counts, are left out. `longer` has the rows that are due after the new
-        input.
-        """
+        """Return those rows in `values`, read before new input came, that the new input does not replace."""
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 

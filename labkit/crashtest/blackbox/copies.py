@@ -37,10 +37,7 @@ MOST_FILES, MOST_BYTES = 2_000, 200_000_000
 """The largest folder that is copied: its number of files, and their size in bytes."""
 NOT_THE_SAME = "in a copy of this folder the pipeline behaves differently"
 CACHES = "__pycache__"
-"""The name of the folders of Python's bytecode caches, which copies of a folder may share.
-
-Python replaces each cache file by a rename and checks it when reading, so parallel runs do no harm there.
-"""
+"""Folders that copies may share: Python replaces a cache file by a rename, and checks it when reading."""
 
 
 class Shared(Exception):
@@ -159,8 +156,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return the files outside of the copy, and the servers, to which the run wrote, and a text on how the run differed
-    from the run in the user's folder; the text is empty if the two were equal.
+    Return the files outside of the copy, and the servers, to which the run wrote, and how the run differed from
+    `healthy`; empty if it did not.
     """
     places: set[str] = set()
 

@@ -62,10 +62,7 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds without a durable effect after which a command that never ends counts as done.
-
-        `begun` says whether this start has already had a durable effect.
-        """
+        """Return the seconds of silence after which a command that never ends counts as done."""
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
@@ -96,10 +93,7 @@ class Starter(Protocol):
     """A function that chooses how the pipeline's command is started and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return the function that starts the command and watches its system calls.
-
-        `exits` is set if the started process must exit at the end.
-        """
+        """Return the function that starts and watches; `exits` is set if the process must exit at the end."""
 
 
 class Stopped(LabError):
@@ -251,10 +245,10 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Imitate a large write that SIGKILL cut short: write the part that could have reached the file.
+    """Imitate a large write that SIGKILL cut short: write the part, named by `kind`, that could reach the file.
 
-    `call` never happened, because the kernel held it until its process was dead. `kind` says which part to write.
-    Raises `JobFailed` if that is impossible.
+    `call` never happened, because the kernel held it until its process was dead. Raises `JobFailed` if it cannot be
+    cut.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:

@@ -28,22 +28,14 @@ from labkit.host.file_reads import FileReads
 QUICK_READ = 0.5
 """The reader is called at every effect only if a reading takes at most this many seconds."""
 HELD_SECONDS = 4.0
-"""The timeout in seconds of a reading while the pipeline is stopped at an effect.
-
-This is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program takes
-longer, and it would wait in every run.
-"""
+"""The timeout of a reading at an effect in seconds, far more than a reader needs that waits for no lock."""
 ASLEEP, ASLEEP_SECONDS = 3.0, 0.5
 """A reader that sleeps `ASLEEP` times as long as a usual reading, at least `ASLEEP_SECONDS`, waits for a lock.
 
-A reader that asks a server sleeps, too, and longer on a busy machine, so less than half a second shows no lock.
+Less than half a second shows no lock, because a reader that asks a server sleeps as well.
 """
 MOST_SKIPPED = 16
-"""The maximum number of effects of one family that are passed without a reading after the reader gave no answer.
-
-After one failure the reader is not called at the next effect of the family, after two at the next three, then seven and
-so on; an answer resets the count.
-"""
+"""Effects of one family that are passed after failed readings: 1, 3, 7 and so on, at most this many."""
 READINGS = 3
 """The number of timed readings of the empty store, of which the fastest counts: the others had to wait."""
 ASKING_SECONDS = 180.0

@@ -45,10 +45,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for a restart after a crash.
-
-        In a restart, a call may come from another line than the call of the same name in the first start.
-        """
+        """Return a new `Lines` for a restart, in which calls may come from other lines than in the first start."""
         other = Lines(self._read)
         other._begun = self._begun
         return other

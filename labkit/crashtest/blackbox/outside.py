@@ -204,8 +204,7 @@ class Outside:
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
         """Return how a start used a file that it did not read; None if the use does not show that the file is state.
 
-        `again` is true if an earlier start of the same run made the file, and this start, not interrupted, did not open
-        it.
+        `again`: an earlier start of the same run made the file, and this one, not interrupted, did not open it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -213,10 +212,7 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the state files of `other`, the record of runs in the copy `there` of the user's folder `here`.
-
-        A path next to the copy becomes the path next to the user's folder.
-        """
+        """Add the state files of `other`, which ran in the copy `there`, with paths as in the user's folder `here`."""
 
         def usual(path: str) -> str:
             below = Path(path).is_relative_to(there.parent)

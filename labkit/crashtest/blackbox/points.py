@@ -111,7 +111,7 @@ class Point(NamedTuple):
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether one of the changed lines of Python makes the system call before or after this point."""
+        """Return whether a changed line of Python makes the system call before or after this point."""
         return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
 
     def __str__(self) -> str:
@@ -175,8 +175,7 @@ def effect_of(name: str) -> str:
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
     """Return every crash point of a run in order; the last is the command's end.
 
-    With `syncs` there is also a point before each sync, and with `within` there are points within each write that
-    SIGKILL may cut short.
+    With `syncs` there is also a point before each sync, and with `within` in each write that SIGKILL may cut short.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -192,9 +191,9 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the next point that is not before a sync, for the sync called `name`; empty if there is none.
+    """Return the name of the next point that is not before a sync, given the name of a sync; empty without that sync.
 
-    A kill before a sync loses nothing, so the state there is that of the next point.
+    A kill before a sync loses nothing.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -416,10 +415,9 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at a system call that only restarts make.
+        """Return the pairs whose second crash is at a call that only restarts make, one of each family first.
 
-        Of first crashes whose restarts make the same calls, only the last is used. One pair for each family comes
-        first, beginning with the rarest family.
+        Rare families come first. Of first crashes whose restarts make the same calls, only the last is used.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}

@@ -30,10 +30,7 @@ LAST_WORDS = 200
 
 
 def last_words(log: Path) -> str:
-    """Return a clause for an error message: the first error in a log, or, if it has none, the log's last line.
-
-    The folder with the log may be removed before anybody reads it.
-    """
+    """Return a clause for an error message: the first error in a log, or, if it has none, the log's last line."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):
         return raised
@@ -105,10 +102,7 @@ def ending(status: int | None) -> str:
 
 
 class HelperCommands:
-    """The user's functions and commands that read rows, add input and empty the store.
-
-    Use the object in a `with` block.
-    """
+    """The user's functions and commands that read rows, add input and empty the store; for a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark

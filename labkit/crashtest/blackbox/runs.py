@@ -236,8 +236,7 @@ class Harness:
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
         """Crash at a point, and provide the recorded calls in a `with` block, to compute what a power cut leaves.
 
-        Raises `JobFailed` without a proof of the crash, or if the recorded calls do not explain the files that the run
-        left.
+        Raises `JobFailed` without a proof of the crash, or if the calls do not explain the files that the run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -422,8 +421,8 @@ class Harness:
     def start_two(self, run: PipelineRun, held: str) -> None:
         """Stop the command before the system call `held`, run a second instance, and let the first instance go on.
 
-        Then start the command once more, as a scheduler would do. The second instance is killed if it waits for the
-        first one, because that wait would never end. Raises `JobFailed` if the first instance never made the call.
+        Then start the command once more, as a scheduler would do. A second instance that waits for the first one is
+        killed. Raises `JobFailed` if the first instance never made the call.
         """
         others: list[Start] = []
 
@@ -443,10 +442,8 @@ class Harness:
         self.recover(run)
 
     def _start_beside(self, run: PipelineRun) -> Start:
-        """Run the command while another start of the same run is stopped, and return the record of the new start.
-
-        Files outside of the watched folders are not recorded, because the stopped start uses them as well.
-        """
+        """Run the command while another start of the same run is stopped, and return the record of the new start."""
+        # Files outside of the watched folders are not recorded, because the stopped start uses them as well.
         execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
         execution.settings = replace(self.settings, limit=WAITS_SECONDS)
         log = run.folder / "beside.log"
@@ -512,10 +509,7 @@ class Harness:
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait some seconds for missing rows to arrive, and return how many rows are still missing.
-
-        A reader that fails is called again for up to `again` seconds.
-        """
+        """Wait some seconds for missing rows, and return how many are still missing; `again` as for `surely`."""
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.read, again)
@@ -546,10 +540,7 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return the reader's rows; if the reader fails, call it again for up to `seconds`.
-
-    The reader may fail because a dying process still holds a lock.
-    """
+    """Return the reader's rows; call it again for up to `seconds` if it fails, as a dying process may hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:

@@ -22,10 +22,7 @@ SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
 """The kinds of effects that can change a reader's rows. Even a new, empty file may mark other files as complete."""
 
 ARRIVING = 3
-"""Bytes sent to a server may still change rows while this many later effects happen.
-
-A server answers when it can, and another thread or process may still be executing its last call.
-"""
+"""Bytes sent to a server may change rows during this many later effects, as its answer may take a while."""
 
 TOLD_BY_SYNC = ("-wal",)
 """The endings of files whose sync can change rows: SQLite publishes its log, just synced, by shared memory."""
@@ -70,10 +67,7 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the system calls that changed the rows which the reader returns.
-
-    The result is empty if rows were read only at the beginning and at the end, which does not show the call.
-    """
+    """Return the names of the calls that changed the reader's rows; none if it read only at beginning and end."""
     if len(glances) <= 2:
         return set()
     return {

@@ -215,10 +215,7 @@ class PipelineSettings(SharedOptions):
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the numbers of the batches that a crash before the call `crashed_at` interrupts; () if unknown.
-
-        `effects` are the system calls of the run without a crash.
-        """
+        """Return the batches that a crash before the call `crashed_at` interrupts; () if unknown."""
         return ()
 
     def check_commands(self) -> None:

@@ -137,8 +137,7 @@ class Comparison:
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
         """Compare a file less strictly from now on if it differs between starts that had made the same calls.
 
-        Each start maps the names of its system calls to the states before them. Returns all states of the longest
-        start.
+        Each start maps its calls' names to the states before them. Returns all states of the longest start.
         """
         longest = max(starts, key=len)
         for start in starts:

@@ -42,7 +42,7 @@ class Line(NamedTuple):
     """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Describe the system call in a few words: kind, file or server, bytes, number of calls, line of Python."""
+        """Describe the system call in a few words: kind, file or server, bytes, times, line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
