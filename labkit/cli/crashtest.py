@@ -1,8 +1,4 @@
-"""Parses the options of `labkit crashtest`, runs the test, and prints and stores its report.
-
-The options are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbox.settings` and
-`labkit.crashtest.options`.
-"""
+"""Parses the options of `labkit crashtest`, runs the test, and prints and stores its report."""
 
 import json
 import os

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _FAILED, _UNKNOWN = 1, 2
 _TAIL = 10
-"""The number of lines shown of a failed command's output."""
 _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
 """The error numbers of a path at which no folder can be created, for example below /proc."""
 

@@ -1,8 +1,4 @@
-"""Defines `labkit explore`, which visits every schedule of a simulator, or many random ones.
-
-This module handles clock, memory and progress; `labkit.sim.explore` searches in one process, and `labkit.search` in
-several.
-"""
+"""Defines `labkit explore`, which visits every schedule of a simulator, or many random ones, within time and memory."""
 
 import json
 import random

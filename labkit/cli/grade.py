@@ -1,7 +1,4 @@
-"""Prints the results of `labkit grade`; `labkit.grading`, a separate distribution, grades.
-
-The options are the fields of `labkit.grading.order.Order`.
-"""
+"""Prints the results of `labkit grade`; `labkit.grading`, a separate distribution, grades."""
 
 import json
 import sys
@@ -123,10 +120,7 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Yield a function that shows on standard error how many submissions are done.
-
-    It updates a bar in a terminal, and otherwise prints one line per submission. With `quiet`, it shows nothing.
-    """
+    """Yield a function that shows how many submissions are done, unless `quiet`: in a bar, or one line for each."""
     from rich.console import Console
 
     console = Console(stderr=True)

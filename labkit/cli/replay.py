@@ -41,10 +41,7 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace (the actions of one simulated run) in `text`: a trace, a file with one, or a scenario's name.
-
-    Raises `InvalidInput` if there is no such trace.
-    """
+    """Return the trace that `text` contains or names (a file or scenario). Raises `InvalidInput` if there is none."""
     if "~" in text:
         return parse(text)
     if _is_file(text):

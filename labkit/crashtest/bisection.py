@@ -164,7 +164,6 @@ class Change(NamedTuple):
     undecided: tuple[str, ...]
     """Versions between them that were tried and have no side."""
     untried: tuple[str, ...]
-    """Versions between them that were not tried."""
 
     @property
     def is_exact(self) -> bool:

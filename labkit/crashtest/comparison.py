@@ -1,6 +1,4 @@
-"""Compares two reports of a crash test, such as those before and after a change, and describes the difference in
-Markdown.
-"""
+"""Compares two reports of a crash test, such as before and after a change, and describes the difference in Markdown."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,6 @@ KINDS: tuple[type[Settings], type[PipelineSettings]] = (Settings, PipelineSettin
 """The kinds of tests: of a sink, and of a pipeline. If both have an option, it is the same object in both."""
 
 OPTIONS: dict[str, Option[Any]] = {each.keyword: each for of in (*KINDS, Demand) for each in options_of(of)}
-"""Every option of a crash test by its keyword."""
 
 KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 """Every key that the table in pyproject.toml may have, with its option."""
@@ -56,10 +55,7 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of a crash test; options of the command line override those of pyproject.toml.
-
-    Raises `InvalidInput` for a bad value, or for options that exclude each other.
-    """
+    """Return the settings; the command line overrides pyproject.toml. Raises `InvalidInput` for bad options."""
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}

@@ -48,7 +48,6 @@ IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
 
 WARM = "warm"
-"""The name of the folder of the sessions that wait, below that of the test."""
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
@@ -73,7 +72,6 @@ class SinkPipeline(PipelineSettings):
 
     sink: Settings | None = None
     rows: Rows = field(default_factory=lambda: Rows([]))
-    """The input of the query."""
     interface: Adapter = Adapter.BATCH
 
     @property

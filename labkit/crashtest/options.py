@@ -19,7 +19,6 @@ from labkit.host.path_kinds import Folder
 from labkit.host.syscalls.faults import Fault
 
 USUAL_LIMIT = 30.0
-"""The default of `--limit` in seconds."""
 
 
 class Named(Kind[Subject]):

@@ -1,7 +1,5 @@
 """Shows a test on two pages for a browser: a report with every run and its timeline, and a certificate to print.
 
-It also writes the files that a test leaves behind: these pages, the report, a badge, and a picture of the weakest run.
-
 The certificate says what was tested and measured, how often, and what was not. Both repeat the sentences of the
 report unchanged, have no script and load nothing from other hosts.
 """

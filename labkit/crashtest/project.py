@@ -7,7 +7,6 @@ import sysconfig
 from pathlib import Path
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Names of folders whose files are not the user's own."""
 
 _FOREIGN = (Path(__file__).parents[1], *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")))
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)

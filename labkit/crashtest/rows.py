@@ -148,10 +148,7 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the form of `seen`, the reader's rows after a run without a crash with the input `rows`.
-
-    Raises `InvalidInput` if the reader uses another form.
-    """
+    """Return the form of `seen`, the rows after a run without a crash. Raises `InvalidInput` for any other form."""
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")

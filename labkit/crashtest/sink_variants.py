@@ -39,7 +39,6 @@ NO_TASK = "pyspark.sql."
 """The beginning of the module's name of a worker that serves the driver, such as one in which a data source commits."""
 
 _DEAD_SECONDS = 10.0
-"""The seconds within which a killed process must be gone."""
 
 
 @dataclass

@@ -16,7 +16,6 @@ from labkit.spark.cluster import to_properties
 from labkit.spark.jvm import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
-"""The maximum seconds for resolving and downloading packages."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,6 @@ class SparkOptions:
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
-    """The absolute paths of the user's jars."""
     packages: tuple[str, ...] = ()
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 

@@ -24,7 +24,6 @@ RAISED = "the sink raised "
 """The beginning of the line in which the job of a sink prints an error of the user's code."""
 
 LOAD_SECONDS = 60.0
-"""The maximum seconds for importing the user's file."""
 
 
 class Adapter(StrEnum):

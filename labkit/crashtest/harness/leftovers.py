@@ -20,10 +20,8 @@ MARK = "LABKIT_CRASHTEST"
 """The environment variable that marks every process of a test, so that none escapes by leaving its session."""
 
 FOLDERS = "labkit-crashtest-own-"
-"""The prefix of the name of a test's temporary folder."""
 
 END_SECONDS = 5.0
-"""The number of seconds within which killed processes must be gone."""
 
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
@@ -78,8 +76,5 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager that makes a temporary folder for a test, and removes it afterwards.
-
-    On entry, the context manager also removes the folders of earlier tests that were killed.
-    """
+    """Return a context manager for a test's temporary folder; it also removes those that killed tests have left."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

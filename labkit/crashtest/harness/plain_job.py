@@ -70,7 +70,6 @@ class Go(Struct, frozen=True):
     """The content of the file `go`, by which labkit tells a waiting Spark session which job to run next."""
 
     job: str
-    """The file that describes the job."""
     keep: bool
     """Whether the session may be kept for another job."""
 

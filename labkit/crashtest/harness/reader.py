@@ -34,7 +34,6 @@ READ_SECONDS = 10.0
 """The number of seconds that a reader may take for one answer."""
 
 RESET_SECONDS = 120.0
-"""The number of seconds that the user's `reset` may take."""
 
 _LOOK_SECONDS = 0.05
 """The seconds between two looks at whether a reader sleeps."""
@@ -63,9 +62,7 @@ class Answer(Struct, frozen=True):
     adapter: Adapter | None = None
     """The Spark interface for which the user's object is written; None unless that was asked."""
     resets: bool = False
-    """Whether the user's file has a function `reset`."""
     values: list[Any] = []
-    """The rows that the user's reader returned, as plain data."""
     because: str = ""
     """The reason why there is no answer; empty if there is one."""
     fatal: bool = False
@@ -83,7 +80,6 @@ class Reader:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.resets = False
-        """Whether the user's file has a function `reset`."""
 
     def __enter__(self) -> Self:
         try:

@@ -21,7 +21,6 @@ class Start(NamedTuple):
     suffix: str
     """A suffix for the query's name, because two queries of a session must not have the same name."""
     started: list["StreamingQuery"]
-    """The queries that the user's code has started so far."""
 
 
 _starting = threading.local()
