@@ -39,7 +39,6 @@ class Verb(TyperCommand):
     """A subcommand of `labkit` whose module is not imported until it runs, so that `labkit --help` is fast."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Import the subcommand's module, and return typer's context for it."""
         assert self.name is not None
         return command(self.name).make_context(*arguments, **options)
 
@@ -52,7 +51,6 @@ class Moved(TyperCommand):
     """A removed subcommand. Whatever options the user adds, it only says which command to type instead."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Raise `InvalidInput` with the sentence about this subcommand in the dict `MOVED`."""
         assert self.name is not None
         raise InvalidInput(MOVED[self.name])
 

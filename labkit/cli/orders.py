@@ -116,10 +116,7 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print which known designs match a recorded order of writes, and return the exit code.
-
-    `rows` say what kind of write an effect is, and `ends` names the effect that ends a step.
-    """
+    """Print which designs match a recorded order of writes; `rows` say what its effects are. Return the exit code."""
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
     meanings = [user_row(each) for each in rows]

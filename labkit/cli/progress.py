@@ -12,10 +12,7 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Yield a function that shows each event of a run: in a bar, or as a line if there is no terminal.
-
-    Each query that stops, for whatever reason, completes one of the bar's `steps`. With `quiet`, nothing is shown.
-    """
+    """Yield a function that shows each event of a run, unless `quiet`: in a bar with so many `steps`, or as a line."""
     console = Console(stderr=True)
     if quiet:
         yield silent

@@ -1,7 +1,4 @@
-"""Defines `labkit run`: one real run, killed where the options say, restarted and judged; `labkit.runs` does the work.
-
-The options of the scenario are fields of `labkit.runs.scenario.Scenario`; the others are defined here.
-"""
+"""Defines `labkit run`: one real run, killed where the options say, restarted and judged by `labkit.runs`."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +15,6 @@ from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario
 
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
-
 
 Expect = Annotated[
     str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if the run shows a weaker guarantee than this.")

@@ -24,10 +24,7 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test of a sink or pipeline, whose logs go to `folder`, in a `with` block.
-
-    With `only_lists`, only the crash points are to be listed, so labkit prepares nothing for further runs.
-    """
+    """Provide the crash test in a `with` block; with `only_lists`, nothing is prepared but the list of crash points."""
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)
     from labkit.crashtest.kernel import kernel_campaign

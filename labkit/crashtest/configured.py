@@ -25,10 +25,7 @@ KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """Return the options of a crash test in a pyproject.toml, as a dict from keyword to value; {} without such a file.
-
-    Raises `InvalidInput` for an unknown key, a value of the wrong type, or keys that exclude each other.
-    """
+    """Return the options in a pyproject.toml by keyword; {} without such a file. Raises `InvalidInput` for bad ones."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

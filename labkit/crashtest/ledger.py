@@ -14,7 +14,7 @@ Tell = Callable[[str, str], None]
 
 
 def silent(_what: str, _text: str) -> None:
-    """Ignore a progress message; callers that want no progress pass this function as `tell`."""
+    """Ignore a progress message."""
 
 
 class Job(NamedTuple):
@@ -95,11 +95,7 @@ class Ledger:
         return result
 
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
-        """Return how much of a complete crash test the runs so far have covered.
-
-        `pairs` are the ids of all possible runs with two crashes, `directed` of those that a complete test must make,
-        and `found` is the number of crash points.
-        """
+        """Return what was covered of `found` points, of all `pairs`, and of the `directed` (required) runs, by id."""
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
         about = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}

@@ -52,7 +52,6 @@ SEEN_BY = {
     LINES: "lines of Python in the driver, and nothing within a line",
 }
 
-
 _RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alone"}
 
 

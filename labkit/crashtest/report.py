@@ -100,10 +100,7 @@ class Report:
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the test reaches `goal` and the properties in `also` hold, 1 if not, 2 if unknown.
-
-        Without a goal the code is 0, or 2 if the guarantee is unknown.
-        """
+        """Return the exit code: 0 if the demands are reached, 1 if not, 2 if unknown; without a goal never 1."""
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]

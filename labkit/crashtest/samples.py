@@ -45,10 +45,7 @@ class Life(NamedTuple):
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Convert the readings of one run into the history that `labkit.core.judge` takes.
-
-    `delivered` are the records that Spark passed to the sink.
-    """
+    """Convert the readings of one run into a history for the judge; Spark passed `delivered` to the sink."""
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [(sample, row_counts(sample.seen, shape, known)) for sample in samples]
     ids = {batch.number: {row["id"] for row in batch.rows} for batch in rows.batches}
@@ -68,20 +65,14 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict on the readings of one run, and how they differ from a run without failures.
-
-    `due` are the records that the store must contain in the end.
-    """
+    """Return the verdict on the readings of one run and its explanation; in the end the store must contain `due`."""
     expected = [named(each, shape) for each in due]
     observed = history(samples, rows, shape, due)
     return judge(expected, observed), explain(expected, observed)
 
 
 def _copies(readings: Sequence[Counted], ids: dict[int, set[int]]) -> list[Life]:
-    """Return one `Life` for each copy of a row that the readings show: when it appeared, and whether it disappeared.
-
-    `ids` maps each batch to its row ids. If some of several copies of a row disappear, the newest copies count as gone.
-    """
+    """Return one `Life` for each copy of a row. If only some copies of a row disappear, the newest count as gone."""
     living: dict[Record, list[Life]] = {}
     over: list[Life] = []
     for number, (sample, rows) in enumerate(readings):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MOST_BATCHES = 5
 """The maximum number of batches of a test, because each batch of each query needs its own digit in a 64-bit sum."""
 
-
 OURS = {
     "spark.master": "the test runs its tasks one after the other in one process",
     "spark.submit.deployMode": "the driver is what the test kills",
@@ -43,7 +42,6 @@ OURS = {
     "spark.executor.extraClassPath": "name jars with --jars",
 }
 """Spark settings that only the test may set, each with the reason or the option to use instead."""
-
 
 _MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
 _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")

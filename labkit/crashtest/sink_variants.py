@@ -181,10 +181,7 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the calls that Python workers make while they run Spark's tasks, without syncs.
-
-    Commits of a data source are left out as well, because Spark does not retry a failed commit.
-    """
+    """Return the workers' calls in Spark's tasks, without syncs, and without commits, which Spark does not retry."""
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
 

@@ -91,10 +91,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which every process imports the user's file; pickling requires that all use the same name.
-
-    A file in a package keeps its usual module name, so that its relative imports work.
-    """
+    """Return the name under which to import the user's file: in a package its usual one, for relative imports."""
     path, root = Path(file), package_root(file)
     if root != path.parent:
         inner = path.parent if path.stem == "__init__" else path.with_suffix("")

@@ -94,10 +94,7 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface, such as foreachBatch, of the user's sink; this needs no `with` block.
-
-        Raises `InvalidInput` if the object is not a sink, or if importing the file takes too long or ends the process.
-        """
+        """Return the Spark interface of the user's sink. Raises `InvalidInput` if it is none, or cannot be imported."""
         try:
             self._start()
             answer = self._answer("adapter", LOAD_SECONDS)

@@ -47,10 +47,7 @@ class WarmJob:
     """One Spark process that was started ahead of time, with a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in the working folder `folder`, for the job that the file `job` describes.
-
-        `place` is a new folder for the process's log, and for the files by which labkit tells the process what to do.
-        """
+        """Start the process in `folder`, for the job in the file `job`; the new `place` has its log and orders."""
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
         # A mark of its own, because after each run every process with the test's mark is killed, and this one waits for
