@@ -16,13 +16,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
 
-from labkit.core.errors import ServiceUnavailable
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.contents import Contents
-from labkit.host.syscalls.dialogue import Launch
 from labkit.host.syscalls.guarding import guarded
 from labkit.host.syscalls.reading import interpret
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, Watch, go_on
 
@@ -34,18 +31,11 @@ class Ahead:
     """A command that is started in advance, so that a later call of `watch` need not wait for the command's start."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
-        """Start the command in its own Unix session, and return at once; the file `output` gets its output.
-
-        Raises `ServiceUnavailable` if this machine cannot watch system calls, and `InvalidInput` for a command or
-        folder that cannot be used.
-        """
-        if why := supported():
-            raise ServiceUnavailable(why)
-        output.touch()
-        self._contents = Contents(output, wanted=False)
+        """Start the command in its own Unix session, and return at once. Raises the errors of `guarded`."""
         self._stack = ExitStack()
-        launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(EVERY_KIND))
-        self._guard = self._stack.enter_context(guarded(launch, output))
+        guard = guarded(command, folder=folder, environment=environment, output=output, kinds=EVERY_KIND)
+        self._guard = self._stack.enter_context(guard)
+        self._contents = Contents(output, wanted=False)
         self._begin_thread()
 
     @property
@@ -71,10 +61,9 @@ class Ahead:
     ) -> WatchedRun:
         """Call `decide` before each further system call of the command, as `labkit.host.syscalls.watching.watch` does.
 
-        As soon as every call is intercepted, this method calls `begin`, which must tell the waiting command to
-        continue. When `is_done` returns True, this method returns. The command then stays alive, its calls no longer
-        wait, and `watch` may be called again. If the method ends for another reason, such as the answer KILL, it kills
-        the command. The other arguments are those of the function.
+        As soon as every call is intercepted, call `begin`, which must tell the waiting command to continue. When
+        `is_done` returns True, return and leave the command alive, with calls that no longer wait, so that `watch` may
+        be called again. If this method ends for another reason, such as the answer KILL, it kills the command.
         """
         goes_on = False
         try:
@@ -117,10 +106,8 @@ class Ahead:
         poll.register(self._stop_asked, select.POLLIN)
         while True:
             ready = dict(poll.poll())
-            if self._stop_asked in ready:
-                return
-            if not ready[listener.descriptor] & select.POLLIN:  # no thread has the filter any more
-                return
+            if self._stop_asked in ready or not ready[listener.descriptor] & select.POLLIN:
+                return  # `watch` was called, or no thread has the filter any more
             notification = listener.receive()
             if notification is None:
                 continue

@@ -34,10 +34,9 @@ class Attributed(NamedTuple):
 
 
 def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
-    """Return the file that an intercepted system call names by path. Raises `WillFail` if there is no such file.
+    """Return the file whose path is at the address `place` in memory. Raises `WillFail` if there is no such file.
 
-    `place` is the address of the path in memory, `folder` is the descriptor to which a relative path refers, and
-    `flags` are the call's AT_* flags.
+    A relative path refers to the descriptor `folder`; `flags` are the call's AT_* flags.
     """
     name = tracee.text(place)
     if not name:
@@ -71,10 +70,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of an intercepted `utimensat`, which sets the times of a file.
-
-    `place` is the address of the file's path in memory. If `place` is 0, the file is the one that is open as `folder`.
-    """
+    """Return the effect of `utimensat`, which sets the times of a file; without a path, of the one open as `folder`."""
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -84,7 +80,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return the effect of an intercepted `chown`; None if the call changes neither the owner nor set-id bits."""
+    """Return the effect of `chown`; None if the call changes neither the owner nor set-id bits."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -92,16 +88,11 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the effect of an intercepted `ioctl` (FS_IOC_SETFLAGS) that sets a file's flags, as `chattr` does."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of an intercepted `setxattr`; None if the call would change nothing.
-
-    `of` are the call's arguments after the file: the addresses of the attribute's name and value, the value's size, and
-    flags.
-    """
+    """Return the effect of `setxattr`; `of` are the addresses of name and value, the value's size, and flags."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:
@@ -111,10 +102,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Return the effect of an intercepted `setxattrat`; None if the call would change nothing.
-
-    `of` are the call's arguments, which include a struct with the attribute's value, size and flags.
-    """
+    """Return the effect of `setxattrat`, whose arguments include a struct with the value, its size and flags."""
     value = _VALUE.unpack(tracee.exactly(of[4], _VALUE.size))
     return set_extended(tracee, at(tracee, of[0], of[1], of[2]), (of[3], *value))
 

@@ -108,10 +108,7 @@ class WatchedRun:
 
 
 class Watcher(Protocol):
-    """The type of functions like `labkit.host.syscalls.watching.watch`, which run a command and decide on its calls.
-
-    Such a function may also use a command that was started in advance.
-    """
+    """A function like `labkit.host.syscalls.watching.watch`, perhaps for a command that was started in advance."""
 
     def __call__(
         self,
@@ -124,8 +121,7 @@ class Watcher(Protocol):
         tick: Callable[[], Answer],
         kinds: frozenset[CallKind] = ...,
         contents: bool = ...,
-    ) -> WatchedRun:
-        """Run the command, and call `decide` before each of its system calls whose kind is in `kinds`."""
+    ) -> WatchedRun: ...
 
 
 Arguments = tuple[int, ...]
@@ -135,7 +131,7 @@ HERE = -100
 
 
 class CallEffect(NamedTuple):
-    """The effect that an intercepted system call would have: the kind, the file, and for example the bytes to write."""
+    """The effect that an intercepted system call would have; the fields are those of `Call`."""
 
     kind: CallKind
     path: str = ""

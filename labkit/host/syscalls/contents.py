@@ -7,7 +7,6 @@ import os
 import stat
 import struct
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 
@@ -27,24 +26,15 @@ _SHARING = {"bcachefs", "btrfs", "cifs", "nfs4", "ocfs2", "overlay", "xfs", "zfs
 MESSAGE = struct.Struct("<QI4xQQQQI4x")  # struct user_msghdr
 
 
-class Source(NamedTuple):
-    """The file from which a system call such as `sendfile` copies bytes, and the position in the file."""
-
-    descriptor: int
-    pointer: int = 0
-    """The address in memory of the position in the file; 0 for the descriptor's own position."""
-    start: int | None = None
-    """The position in the file, if the call passes it by value; otherwise None."""
+Place = tuple[int, int | None]
+"""A descriptor, and the position in its file at which a call reads or writes; None means the descriptor's own."""
 
 
 class Contents:
     """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin for a new command. Its writes to the file `output` do not count.
-
-        With `wanted`, the effects of all other writes include the written bytes.
-        """
+        """Begin for a new command, whose writes to `output` do not count. With `wanted`, effects include the bytes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -56,24 +46,18 @@ class Contents:
             state = os.stat(path)  # noqa: PTH116 - a hot path
         except OSError:
             return None
-        changes = stat.S_ISREG(state.st_mode) and state.st_size != size
-        return CallEffect(CallKind.TRUNCATE, path, size=size) if changes else None
+        return _resized(path, state.st_size, size) if stat.S_ISREG(state.st_mode) else None
 
     def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Interpretation:
         opened = tracee.opened(descriptor)
-        changes = opened.is_file and opened.size != size
-        return CallEffect(CallKind.TRUNCATE, opened.path, size=size) if changes else None
+        return _resized(opened.path, opened.size, size) if opened.is_file else None
 
     def allocate(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, mode, offset, length = of[:4]
         opened = tracee.opened(descriptor)
         if not opened.is_file or mode == _KEEPS_SIZE:
             return None
-        if mode:
-            return CallEffect(CallKind.TRUNCATE, opened.path, size=-1)
-        grown = max(opened.size, offset + length)
-        changes = grown != opened.size
-        return CallEffect(CallKind.TRUNCATE, opened.path, size=grown) if changes else None
+        return _resized(opened.path, opened.size, -1 if mode else max(opened.size, offset + length))
 
     def write(
         self, tracee: Tracee, descriptor: int, pieces: list[tuple[int, int]], offset: int | None = None, flags: int = 0
@@ -88,19 +72,17 @@ class Contents:
         content = tracee.gather(pieces) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
-    def copy(
-        self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
-    ) -> Interpretation:
-        """Return the effect of an intercepted `sendfile` or similar call, which copies at most `most` bytes.
+    def copy(self, tracee: Tracee, source: Place, target: Place, most: int) -> Interpretation:
+        """Return the effect of a `sendfile` or similar call, which copies at most `most` bytes.
 
-        `descriptor` is the target, and `offset` is the position in the target (None: the descriptor's current
-        position). Raises `WillFail` if the target appends, because the kernel then refuses the call.
+        Raises `WillFail` if the target appends, because the kernel then refuses the call.
         """
-        opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
-        start, size = 0, most
+        (descriptor, offset), (source_descriptor, start) = target, source
+        opened, origin = tracee.opened(descriptor), tracee.opened(source_descriptor)
+        begin, size = start or 0, most
         if origin.is_file:
-            start = self._start(tracee, source)
-            size = max(0, min(most, origin.size - start))
+            begin = tracee.cursor(source_descriptor).position if start is None else start
+            size = max(0, min(most, origin.size - begin))
         if opened.is_socket:
             return self._send(opened, size)
         if not self._counts(opened) or not size:
@@ -108,7 +90,7 @@ class Contents:
         if tracee.cursor(descriptor).appends:
             raise WillFail("a copy within the kernel cannot append")  # so `cat` tries it, and writes then
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
-        content = _part(origin, start, size) if self.wanted else None
+        content = _part(origin, begin, size) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
     def clone(self, tracee: Tracee, of: Arguments) -> Interpretation:
@@ -116,17 +98,9 @@ class Contents:
         if not _shares_blocks(tracee.opened(descriptor).path):
             return None  # the kernel refuses the call; the program then copies
         if request & 0xFFFFFFFF == FICLONE:
-            return self.copy(tracee, Source(argument), descriptor, _EVERYTHING, 0)
+            return self.copy(tracee, (argument, None), (descriptor, 0), _EVERYTHING)
         source, start, size, offset = _RANGE.unpack(tracee.exactly(argument, _RANGE.size))
-        return self.copy(tracee, Source(source, start=start), descriptor, size or _EVERYTHING, offset)
-
-    @staticmethod
-    def _start(tracee: Tracee, source: Source) -> int:
-        if source.start is not None:
-            return source.start
-        if source.pointer:
-            return tracee.number(source.pointer)
-        return tracee.cursor(source.descriptor).position
+        return self.copy(tracee, (source, start), (descriptor, offset), size or _EVERYTHING)
 
     def _counts(self, opened: Opened) -> bool:
         return opened.is_file and (opened.device, opened.inode) != self._output
@@ -134,11 +108,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the file position at which a write begins, and whether the data is durable when the write returns.
-
-        The data is durable if the file has the flag O_SYNC or O_DSYNC, or the call has a similar flag. `offset` is the
-        position that the call names, if any; `flags` are the call's RWF_* flags.
-        """
+        """Return where a write begins and whether it returns durable; `flags` are the call's RWF_* flags."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset
@@ -158,15 +128,13 @@ class Contents:
 
     def send_to(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, buffer, size, _, name, length = of[:6]
-        to = address(tracee, tracee.memory(name, length)) if name and length else None
-        return self._send(tracee.opened(descriptor), size, _head(tracee, [(buffer, size)]), to)
+        return self._send(tracee.opened(descriptor), size, _head(tracee, [(buffer, size)]), _to(tracee, name, length))
 
     def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Interpretation:
         name, length, vectors, count, *_ = MESSAGE.unpack(tracee.exactly(place, MESSAGE.size))
         pieces = tracee.vectors(vectors, count)
         size = sum(each for _, each in pieces)
-        to = address(tracee, tracee.memory(name, length)) if name and length else None
-        return self._send(tracee.opened(descriptor), size, _head(tracee, pieces), to)
+        return self._send(tracee.opened(descriptor), size, _head(tracee, pieces), _to(tracee, name, length))
 
     def connect(self, tracee: Tracee, of: Arguments) -> Interpretation:
         self._peers.connects(tracee, tracee.opened(of[0]).inode, address(tracee, tracee.memory(of[1], of[2])))
@@ -181,6 +149,14 @@ class Contents:
             return None
         opened = tracee.opened(of[4])
         return Unseen("mmap of a writable file", opened.path) if opened.is_file else None
+
+
+def _resized(path: str, old: int, new: int) -> CallEffect | None:
+    return CallEffect(CallKind.TRUNCATE, path, size=new) if new != old else None
+
+
+def _to(tracee: Tracee, name: int, length: int) -> Address | None:
+    return address(tracee, tracee.memory(name, length)) if name and length else None
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:

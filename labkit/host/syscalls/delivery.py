@@ -69,9 +69,9 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into an intercepted system call, and return the evidence of the fault.
+    """Inject a fault, such as EIO, into an intercepted system call, and return the evidence.
 
-    If the fault cannot be injected, the call happens as usual, and the result says why the fault did not happen.
+    If the fault cannot be injected, the call happens as usual, and the evidence says why.
     """
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
@@ -90,26 +90,22 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
 
 def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
     """Kill the process that makes the intercepted call, so that the call never happens; return the evidence."""
-    fault = Fault.ONE_PROCESS
     os.kill(call.process, signal.SIGKILL)
-    if _is_gone(listener, held, _DEATH_SECONDS):
-        return Delivery(fault, call.number, 0)
-    return Delivery(fault, call.number, 0, f"process {call.process} did not die within {_DEATH_SECONDS:.0f} s")
+    gone = _is_gone(listener, held, _DEATH_SECONDS)
+    failure = "" if gone else f"process {call.process} did not die within {_DEATH_SECONDS:.0f} s"
+    return Delivery(Fault.ONE_PROCESS, call.number, 0, failure)
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to the command's process group `group`, and return the evidence of the signal.
-
-    The intercepted call then happens, unless the signal ends its process.
-    """
+    """Send SIGTERM to the command's process group `group`; then let the call happen unless its process has ended."""
+    failure = ""
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:
+        failure = f"SIGTERM could not be sent ({error.strerror})"
+    if failure or not _is_gone(listener, held, _TERMINATED_SECONDS):
         listener.let_go(held)
-        return Delivery(Fault.SIGTERM, call.number, 0, f"SIGTERM could not be sent ({error.strerror})")
-    if not _is_gone(listener, held, _TERMINATED_SECONDS):
-        listener.let_go(held)
-    return Delivery(Fault.SIGTERM, call.number, 0)
+    return Delivery(Fault.SIGTERM, call.number, 0, failure)
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
@@ -132,33 +128,30 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 
 
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
-    """Send the message of an intercepted system call, and cut the connection when the server's answer arrives.
+    """Send the message of an intercepted call, and cut the connection when the server's answer arrives.
 
-    As a result, the process never reads the answer. Return the number of bytes sent, and a text: empty if the answer
-    was lost as intended, otherwise the reason why it was not lost.
+    Return the number of bytes sent, and the reason why the answer was not lost (empty if it was).
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
     content, until = memoryview(_content(held)), time.monotonic() + ANSWER_SECONDS
-    with _duplicate(held, call) as descriptor:
-        connection = socket.socket(fileno=os.dup(descriptor))
-        with connection:
-            if connection.type != socket.SOCK_STREAM:
-                return 0, "only a connection can be cut"
-            if _is_ready(connection, select.POLLIN, 0.0):
-                return 0, "an earlier answer had not been read yet, so nobody knows which answer would be lost"
-            sent = 0
-            while sent < len(content) and _is_ready(connection, select.POLLOUT, until - time.monotonic()):
-                try:
-                    sent += connection.send(content[sent:], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-                except OSError as error:
-                    return (sent, "the connection broke") if sent else (-(error.errno or errno.EPIPE), "it broke")
-            if not _is_ready(connection, select.POLLIN, until - time.monotonic()) or not _drain(connection):
-                return sent, NO_ANSWER
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            _drain(connection)
-            return sent, ""
+    with _duplicate(held, call) as descriptor, socket.socket(fileno=os.dup(descriptor)) as connection:
+        if connection.type != socket.SOCK_STREAM:
+            return 0, "only a connection can be cut"
+        if _is_ready(connection, select.POLLIN, 0.0):
+            return 0, "an earlier answer had not been read yet, so nobody knows which answer would be lost"
+        sent = 0
+        while sent < len(content) and _is_ready(connection, select.POLLOUT, until - time.monotonic()):
+            try:
+                sent += connection.send(content[sent:], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except OSError as error:
+                return (sent, "the connection broke") if sent else (-(error.errno or errno.EPIPE), "it broke")
+        if not _is_ready(connection, select.POLLIN, until - time.monotonic()) or not _drain(connection):
+            return sent, NO_ANSWER
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        _drain(connection)
+        return sent, ""
 
 
 def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
@@ -167,25 +160,18 @@ def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
     return any(found & event for _, found in poll.poll(max(0.0, 1000 * seconds)))
 
 
-def _drain(connection: socket.socket) -> int:
-    count = 0
-    while _is_ready(connection, select.POLLIN, _QUIET):
-        try:
-            piece = connection.recv(65536, socket.MSG_DONTWAIT)
-        except OSError:
-            break
-        if not piece:
-            break
-        count += len(piece)
-    return count
+def _drain(connection: socket.socket) -> bool:
+    """Read until nothing arrives for `_QUIET` seconds; return whether there was anything."""
+    drained = False
+    with contextlib.suppress(OSError):
+        while _is_ready(connection, select.POLLIN, _QUIET) and connection.recv(65536, socket.MSG_DONTWAIT):
+            drained = True
+    return drained
 
 
 @contextlib.contextmanager
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
-    """Yield a copy, in this process, of the descriptor to which an intercepted system call writes.
-
-    Raises `OSError` if the kernel refuses the copy, or if the copy belongs to another file.
-    """
+    """Yield a copy, in this process, of the descriptor to which an intercepted call writes. Raises `OSError`."""
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)
     try:
@@ -205,10 +191,7 @@ def _duplicate(held: Notification, call: Call) -> Iterator[int]:
 
 
 def _content(held: Notification) -> bytes:
-    """Return the bytes that an intercepted system call would write or send.
-
-    Raises `OSError`, `Unreadable` or `WillFail` if they cannot be read.
-    """
+    """Return the bytes that an intercepted call would write or send. Raises an error if they cannot be read."""
     tracee, of = Tracee(held.thread), held.arguments
     pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
     if held.name in ("writev", "pwritev", "pwritev2"):

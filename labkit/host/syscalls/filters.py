@@ -13,14 +13,13 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from labkit.host.syscalls.table import ANY_BIT, Architecture, Question
+from labkit.host.syscalls.table import ANY_BIT, NEW_LISTENER, SET_MODE_FILTER, Architecture, Question
 
 RET_ALLOW, RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
-_SET_MODE_FILTER, _GET_ACTION_AVAILABLE = 1, 2
-_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
+_GET_ACTION_AVAILABLE, _WAIT_KILLABLE = 2, 1 << 5
 _NO_NEW_PRIVILEGES = 38
 
 _RECEIVE, _SEND, _STILL_VALID = 0xC0502100, 0xC0182101, 0x40082102
@@ -34,10 +33,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF.
-
-    If its condition is true, the kernel skips the next `holds` instructions, otherwise the next `fails` instructions.
-    """
+    """An instruction of classic BPF: if true, skip the next `holds` instructions, otherwise the next `fails`."""
 
     code: int
     holds: int
@@ -61,10 +57,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return a seccomp filter that applies `action` to the calls in `questions` and to every 32-bit call.
-
-    The filter lets all other calls happen.
-    """
+    """Return a seccomp filter that applies `action` to the calls in `questions` and to every 32-bit call."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -81,10 +74,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the seccomp filter's instructions for one system call: apply `action` if its conditions are true.
-
-    Otherwise the filter continues with the instructions for the next call.
-    """
+    """Yield the instructions for one system call: apply `action` if its conditions are true, otherwise go on."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -109,12 +99,11 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
     filter_program = Program(len(instructions), ctypes.addressof(buffer))
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
-    # With this flag (Linux 5.19), only SIGKILL interrupts a call that the watcher has read; otherwise a
-    # signal could report the call twice.
-    flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
+    # With this flag (Linux 5.19), only SIGKILL interrupts a call that was read; others would report it twice.
+    flags = (NEW_LISTENER | _WAIT_KILLABLE, NEW_LISTENER) if listen else (0,)
     number = machine.numbers["seccomp"]
     for flag in flags:
-        descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(filter_program))
+        descriptor: int = libc.syscall(number, SET_MODE_FILTER, flag, ctypes.byref(filter_program))
         if descriptor >= 0:
             return descriptor
         if ctypes.get_errno() != errno.EINVAL:
@@ -134,18 +123,15 @@ def offered(machine: Architecture) -> int:
 class Listener:
     """Receives the system calls that a seccomp filter intercepts. It lets a call happen, or makes it return a value."""
 
-    def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
+    def __init__(self, descriptor: int, machine: Architecture) -> None:
         self.descriptor = descriptor
         with contextlib.suppress(OSError):  # Linux 6.6: the waiting process is woken on the same processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = machine.audit, machine.foreign
-        self._names = {machine.numbers[each.name]: each.name for each in questions}
+        self._names = {number: name for name, number in machine.numbers.items()}
 
     def receive(self) -> Notification | None:
-        """Return the next system call that the kernel has intercepted; None if the thread of the call has died.
-
-        This method waits for the next call, so callers that must not wait poll the descriptor first.
-        """
+        """Wait for the next intercepted system call, and return it; None if the thread of the call has died."""
         buffer = bytearray(_NOTIFICATION.size)
         if not self._ask(_RECEIVE, buffer):
             return None
@@ -155,24 +141,15 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the call.
-
-        If not, the thread may be gone, and bytes that were just read may come from another thread's memory.
-        """
+        """Return whether the kernel still holds the call; if not, bytes just read may be another thread's memory."""
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the intercepted call happen.
-
-        Return False if a signal interrupted the call. The kernel may then report the call again.
-        """
+        """Let the intercepted call happen. Return False if a signal interrupted it, so that it may come again."""
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make an intercepted call return the value `returned` (if negative, an errno) without happening.
-
-        Return False if a signal interrupted the call.
-        """
+        """Make a call return `returned` (if negative, an errno). Return False if a signal interrupted the call."""
         error = min(returned, 0)
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, returned - error, error, 0))
 

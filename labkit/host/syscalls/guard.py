@@ -22,8 +22,8 @@ import psutil
 
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, is_alive, kill_all
-from labkit.host.syscalls.dialogue import AllEnded, Launch, Listening, Message, Refused, RootEnded
 from labkit.host.syscalls.filters import install, program
+from labkit.host.syscalls.guarding import AllEnded, Launch, Listening, Message, Refused, RootEnded
 from labkit.host.syscalls.table import architecture, questions
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
@@ -33,23 +33,14 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """Starts one command, and kills all processes of the command in the end, even if the watcher dies.
+    """Starts one command, and kills all processes of the command in the end, even if the watcher dies."""
 
-    The watcher is the process that asked for the command.
-    """
-
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, launch: Launch) -> None:
+        """Fork a process that becomes the command."""
         self._channel = channel
-        self._root = 0
-
-    def begin(self, launch: Launch) -> None:
-        """Fork a process that becomes the command.
-
-        Before that, the new process sends the watcher the descriptor that reports the command's system calls.
-        """
         self._root = os.fork()
         if not self._root:
-            become(launch, self._channel)
+            become(launch, channel)
 
     def serve(self) -> None:
         """Wait until the command ends or the watcher asks to end it; then kill the remaining processes, and report."""
@@ -65,7 +56,7 @@ class Guard:
             if self._channel in ready:  # the watcher asks for the end, or is gone
                 emptied = kill_all(self._living, KILL_SECONDS)
                 break
-        self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
+        self._say(AllEnded(emptied))
 
     def _reap(self) -> bool:
         try:
@@ -99,11 +90,7 @@ class Guard:
 
 
 def become(launch: Launch, channel: socket.socket) -> Never:
-    """Turn this newly forked process into the command.
-
-    A second thread installs the seccomp filter and later executes the command. The first thread has no filter, because
-    it must send the filter's descriptor to the watcher by `sendmsg`, a call that the filter would intercept.
-    """
+    """Turn this newly forked process into the command."""
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -113,7 +100,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
         output = os.open(launch.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        CommandStart(launch, channel).run()
+        _execute(launch, channel)
     except OSError as error:
         refused = Refused(f"{error.filename}: {error.strerror}", error.errno or 0)
         channel.sendall(wire.encode(refused))
@@ -121,47 +108,42 @@ def become(launch: Launch, channel: socket.socket) -> Never:
         os._exit(_NOT_STARTED)
 
 
-class CommandStart:
-    """The steps between the fork and the start of the command: install the filter, send its descriptor, execute."""
+def _execute(launch: Launch, channel: socket.socket) -> None:
+    """Send the watcher the descriptor that will report the command's system calls, and execute the command.
 
-    def __init__(self, launch: Launch, channel: socket.socket) -> None:
-        self._launch = launch
-        self._channel = channel
-        self._listener = -1
-        self._refused: Refused | None = None
-        self._installed, self._sent = threading.Event(), threading.Event()
+    A second thread installs the seccomp filter and later executes the command. The first thread has no filter, because
+    it must send the filter's descriptor to the watcher by `sendmsg`, a call that the filter would intercept. If the
+    command cannot be executed, report the reason to the watcher and return.
+    """
+    installed, sent = threading.Event(), threading.Event()
+    listener, refused = -1, list[Refused]()
 
-    def run(self) -> None:
-        """Start the command's program. If that fails, report the reason to the watcher and return."""
-        thread = threading.Thread(target=self._execute)
-        thread.start()
-        self._installed.wait()
-        if self._refused is None:
-            line = wire.encode(Listening(os.getpid()))
-            socket.send_fds(self._channel, [line], [self._listener])
-            self._sent.set()
-            thread.join()
-        assert self._refused is not None
-        self._channel.sendall(wire.encode(self._refused))
-
-    def _execute(self) -> None:
+    def execute() -> None:
+        nonlocal listener
         machine = architecture()
         assert machine is not None
         try:
-            self._listener = install(machine, program(machine, questions(self._launch.kinds, machine.numbers)))
+            listener = install(machine, program(machine, questions(launch.kinds, machine.numbers)))
         except OSError as error:
-            self._refused = Refused(str(error), error.errno or 0, filtering=True)
+            refused.append(Refused(str(error), error.errno or 0, filtering=True))
             return
         finally:
-            self._installed.set()
-        self._sent.wait()
-        os.close(self._listener)
-        command = self._launch.command
+            installed.set()
+        sent.wait()
+        os.close(listener)
         try:
-            os.execvpe(command[0], command, self._launch.environment)  # noqa: S606 - no shell is wanted
+            os.execvpe(launch.command[0], launch.command, launch.environment)  # noqa: S606 - no shell is wanted
         except OSError as error:
-            message = f"{command[0]}: {error.strerror}"
-            self._refused = Refused(message, error.errno or 0)
+            refused.append(Refused(f"{launch.command[0]}: {error.strerror}", error.errno or 0))
+
+    thread = threading.Thread(target=execute)
+    thread.start()
+    installed.wait()
+    if not refused:
+        socket.send_fds(channel, [wire.encode(Listening(os.getpid()))], [listener])
+        sent.set()
+        thread.join()
+    channel.sendall(wire.encode(refused[0]))
 
 
 def main() -> None:
@@ -174,9 +156,7 @@ def main() -> None:
     with channel.makefile("rb", buffering=0) as lines:
         line = lines.readline()
     if line:
-        guard = Guard(channel)
-        guard.begin(wire.decode(line, Launch))
-        guard.serve()
+        Guard(channel, wire.decode(line, Launch)).serve()
 
 
 if __name__ == "__main__":

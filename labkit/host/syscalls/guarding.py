@@ -1,23 +1,87 @@
-"""Runs a guard process for its watcher: starts it, receives the listener from it, reads its messages, and ends it."""
+"""Runs a guard process for its watcher: starts it, receives the listener from it, reads its messages, and ends it.
+
+The watcher decides on a command's system calls; the guard (`labkit.host.syscalls.guard`) starts the command and kills
+it. Their messages are lines of JSON over one socket.
+"""
 
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from msgspec import Struct
 
 import labkit
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
-from labkit.host.syscalls.dialogue import GuardMessage, Launch, Listening, Refused
+from labkit.host.processes.sessions import Emptied
 from labkit.host.syscalls.filters import Listener
-from labkit.host.syscalls.support import refusal
-from labkit.host.syscalls.table import architecture, questions
+from labkit.host.syscalls.support import refusal, supported
+from labkit.host.syscalls.table import architecture
 
 GUARD_SECONDS = 40.0
 """The maximum seconds for a guard's answer to an order; more than the guard itself may take to kill."""
+
+
+class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True):
+    """A message between a watcher and its guard process."""
+
+
+class Launch(Message, frozen=True, tag="launch"):
+    """The watcher's first message: the command to start, and the kinds of system calls to intercept."""
+
+    command: list[str]
+    folder: str
+    environment: dict[str, str]
+    output: str
+    kinds: list[str]
+
+
+class Kill(Message, frozen=True, tag="kill"):
+    """The watcher's order to kill all processes of the command."""
+
+
+class Listening(Message, frozen=True, tag="listening"):
+    """The command is about to start. With this message comes the descriptor that will report its system calls."""
+
+    root: int
+
+
+class Refused(Message, frozen=True, tag="refused"):
+    """The guard could not start the command."""
+
+    because: str
+    number: int
+    """The errno of the failure."""
+    filtering: bool = False
+    """Whether the kernel refused the filter of system calls, rather than the command."""
+
+    def error(self) -> Exception:
+        """Return the exception that tells the user why the command was not started, and what to do."""
+        if self.filtering:
+            return ServiceUnavailable(refusal(self.number))
+        return InvalidInput(
+            f"The command could not be started ({self.because}); name a program and a folder that exist."
+        )
+
+
+class RootEnded(Message, frozen=True, tag="ended"):
+    """The command's own process has ended; processes that it started may still run."""
+
+    status: int
+
+
+class AllEnded(Message, frozen=True, tag="all ended"):
+    """The guard's last message: all processes of the command are dead, except those in `emptied.left`."""
+
+    emptied: Emptied
+
+
+GuardMessage = Listening | Refused | RootEnded | AllEnded
+"""Any message that a guard sends."""
 
 
 class GuardLate(ServiceUnavailable):
@@ -36,9 +100,7 @@ class Guarded:
     def receive(self) -> list[GuardMessage] | None:
         """Wait for messages of the guard, and return them; None if the guard has closed the socket."""
         piece = self.channel.recv(65536)
-        if not piece:
-            return None
-        return [_decoded(line) for line in self.lines.feed(piece)]
+        return [_decoded(line) for line in self.lines.feed(piece)] if piece else None
 
 
 def _decoded(line: bytes) -> GuardMessage:
@@ -47,12 +109,17 @@ def _decoded(line: bytes) -> GuardMessage:
 
 
 @contextmanager
-def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
+def guarded(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path, kinds: Iterable[str]
+) -> Iterator[Guarded]:
     """Start a command under a guard, a process that kills the command's processes at the end of the `with` block.
 
-    `launch` describes the command, and `output` is the file for the guard's own output. Raises an error of labkit if
-    the command does not start.
+    The file `output` gets the output of the command and of the guard. Raises `ServiceUnavailable` if this machine
+    cannot watch system calls, and an error of labkit if the command does not start.
     """
+    if why := supported():
+        raise ServiceUnavailable(why)
+    launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds))
     parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
@@ -68,7 +135,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
         child_end.close()
         try:
             parent_end.sendall(wire.encode(launch))
-            guard = _await_listener(parent_end, launch)
+            guard = _await_listener(parent_end, output)
             try:
                 yield guard
             finally:
@@ -82,11 +149,8 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
                 process.wait()
 
 
-def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Wait until the guard, the process that starts the command, has done so, and return the running guard.
-
-    If the start fails, raise an error with the guard's reason.
-    """
+def _await_listener(channel: socket.socket, output: Path) -> Guarded:
+    """Wait until the guard has started the command. If the start fails, raise an error with the guard's reason."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
@@ -98,21 +162,12 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
     if not line:
         raise JobFailed(
             "The guard, the process that should start the command, died before it could do so; see its output in "
-            f"{launch.output}, and run the command again."
+            f"{output}, and run the command again."
         )
     message = _decoded(wire.Lines().feed(line)[0])
     if isinstance(message, Refused):
-        raise error_of(message)
+        raise message.error()
     assert isinstance(message, Listening)
     machine = architecture()
     assert machine is not None
-    listener = Listener(descriptors[0], machine, questions(launch.kinds, machine.numbers))
-    return Guarded(channel, message.root, listener)
-
-
-def error_of(refused: Refused) -> Exception:
-    if refused.filtering:
-        return ServiceUnavailable(refusal(refused.number))
-    return InvalidInput(
-        f"The command could not be started ({refused.because}); name a program and a folder that exist."
-    )
+    return Guarded(channel, message.root, Listener(descriptors[0], machine))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from labkit.host.syscalls import attributes, ipc, names
 from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
-from labkit.host.syscalls.contents import Contents, Source
+from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.filters import FOREIGN
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC, SETS_FLAGS
 from labkit.host.syscalls.tracee import Tracee
@@ -18,13 +18,12 @@ _OWN_PLACE = (1 << 64) - 1
 """The offset -1, which means the descriptor's own position."""
 _INTEGER = (1 << 32) - 1
 """A mask for an argument of 32 bits; the upper half of its register may contain anything."""
+_SHM_READ_ONLY, _IPC_64 = 0o10000, 0x100
+_SETS = (16, 17)  # SETVAL, SETALL
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
-    """Return the effect that an intercepted system call would have; None if the call would have no effect.
-
-    Raises `Unreadable` if the thread's memory cannot be read, and `WillFail` if the call cannot succeed.
-    """
+    """Return the effect that an intercepted call would have, if any. Raises `Unreadable` or `WillFail`."""
     return Unseen(FOREIGN) if name == FOREIGN else _SHAPES[name](contents, tracee, arguments)
 
 
@@ -82,9 +81,9 @@ _SHAPES: Mapping[str, Shape] = {
     "writev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2])),
     "pwritev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), a[3]),
     "pwritev2": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), None if a[3] == _OWN_PLACE else a[3], a[5]),
-    "copy_file_range": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], t.number(a[3]) if a[3] else None),
-    "sendfile": lambda r, t, a: r.copy(t, Source(a[1], a[2]), a[0], a[3]),
-    "splice": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], t.number(a[3]) if a[3] else None),
+    "copy_file_range": lambda r, t, a: r.copy(t, (a[0], t.position(a[1])), (a[2], t.position(a[3])), a[4]),
+    "sendfile": lambda r, t, a: r.copy(t, (a[1], t.position(a[2])), (a[0], None), a[3]),
+    "splice": lambda r, t, a: r.copy(t, (a[0], t.position(a[1])), (a[2], t.position(a[3])), a[4]),
     "ioctl": lambda r, t, a: attributes.flags(t, a[0]) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a),
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
@@ -95,10 +94,10 @@ _SHAPES: Mapping[str, Shape] = {
     "mmap": Contents.map,
     "io_uring_setup": lambda _r, _t, _a: Unseen("io_uring"),
     "io_submit": lambda _r, _t, _a: Unseen("io_submit"),
-    "shmat": lambda _r, _t, a: ipc.attach(a[0] & _INTEGER, a[2]),
+    "shmat": lambda _r, _t, a: None if a[2] & _SHM_READ_ONLY else ipc.used("shm", a[0] & _INTEGER),
     "semop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
     "semtimedop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
-    "semctl": lambda _r, _t, a: ipc.control(a[0] & _INTEGER, a[2] & _INTEGER),
+    "semctl": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER) if a[2] & _INTEGER & ~_IPC_64 in _SETS else None,
     "msgsnd": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
     "msgrcv": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
     "mq_timedsend": lambda _r, _t, _a: Unseen("a POSIX message queue"),

@@ -75,7 +75,8 @@ class Peers:
     def listens(self, tracee: Tracee, inode: int) -> None:
         """Record that a process of the command listens on this socket. Connections to it then count as internal."""
         self._own.add(inode)
-        for name in _unix_names(tracee.thread, inode):
+        # The name is a path, or an abstract name such as `@name`, and may contain blanks; some sockets have none.
+        for name in (" ".join(row[7:]) for row in _rows(tracee.thread, "unix") if row[6] == str(inode) and row[7:]):
             raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
             if (own := _unix(tracee, raw)) is not None:
                 self._own_names.add(str(own))
@@ -113,11 +114,6 @@ def _listeners(thread: int, port: int) -> set[int]:
             if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
                 inodes.add(int(fields[9]))
     return inodes
-
-
-def _unix_names(thread: int, inode: int) -> list[str]:
-    # The name is a path, or an abstract name such as `@name`, and may contain blanks; some sockets have none.
-    return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 
 def _rows(thread: int, table: str) -> list[list[str]]:

@@ -24,10 +24,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a system call's argument.
-
-    The kernel intercepts the call only if the condition is true.
-    """
+    """A condition on the low 32 bits of an argument, without which the kernel does not intercept a system call."""
 
     argument: int
     relation: str
@@ -54,93 +51,60 @@ class Architecture(NamedTuple):
     numbers: dict[str, int]
 
 
-_ALWAYS = frozenset[CallKind]()
+_ALWAYS = set[CallKind]()
 _OPENS = {CallKind.CREATE, CallKind.TRUNCATE}
 _BYTES = {CallKind.WRITE, CallKind.SEND}
 
 _CALLS: tuple[tuple[Any, ...], ...] = (
-    ("rename", 82, None, {CallKind.RENAME}),
-    ("renameat", 264, 38, {CallKind.RENAME}),
-    ("renameat2", 316, 276, {CallKind.RENAME}),
-    ("link", 86, None, {CallKind.LINK}),
-    ("linkat", 265, 37, {CallKind.LINK}),
-    ("symlink", 88, None, {CallKind.LINK}),
-    ("symlinkat", 266, 36, {CallKind.LINK}),
-    ("unlink", 87, None, {CallKind.UNLINK}),
-    ("unlinkat", 263, 35, {CallKind.UNLINK}),
-    ("rmdir", 84, None, {CallKind.UNLINK}),
-    ("mkdir", 83, None, {CallKind.MKDIR}),
-    ("mkdirat", 258, 34, {CallKind.MKDIR}),
-    ("fsync", 74, 82, {CallKind.SYNC}),
-    ("fdatasync", 75, 83, {CallKind.SYNC}),
-    ("sync", 162, 81, {CallKind.SYNC}),
-    ("syncfs", 306, 267, {CallKind.SYNC}),
-    ("open", 2, None, _OPENS, Condition(1, ANY_BIT, O_CREAT | O_TRUNC)),
-    ("openat", 257, 56, _OPENS, Condition(2, ANY_BIT, O_CREAT | O_TRUNC)),
-    ("openat2", 437, 437, _OPENS),
-    ("creat", 85, None, _OPENS),
-    ("mknod", 133, None, {CallKind.CREATE}),
-    ("mknodat", 259, 33, {CallKind.CREATE}),
-    ("truncate", 76, 45, {CallKind.TRUNCATE}),
-    ("ftruncate", 77, 46, {CallKind.TRUNCATE}),
-    ("fallocate", 285, 47, {CallKind.TRUNCATE}),
-    ("utime", 132, None, {CallKind.ATTRIBUTES}),
-    ("utimes", 235, None, {CallKind.ATTRIBUTES}),
-    ("futimesat", 261, None, {CallKind.ATTRIBUTES}),
-    ("utimensat", 280, 88, {CallKind.ATTRIBUTES}),
-    ("chmod", 90, None, {CallKind.ATTRIBUTES}),
-    ("fchmod", 91, 52, {CallKind.ATTRIBUTES}),
-    ("fchmodat", 268, 53, {CallKind.ATTRIBUTES}),
-    ("fchmodat2", 452, 452, {CallKind.ATTRIBUTES}),
-    ("chown", 92, None, {CallKind.ATTRIBUTES}),
-    ("fchown", 93, 55, {CallKind.ATTRIBUTES}),
-    ("lchown", 94, None, {CallKind.ATTRIBUTES}),
-    ("fchownat", 260, 54, {CallKind.ATTRIBUTES}),
-    ("setxattr", 188, 5, {CallKind.ATTRIBUTES}),
-    ("lsetxattr", 189, 6, {CallKind.ATTRIBUTES}),
-    ("fsetxattr", 190, 7, {CallKind.ATTRIBUTES}),
-    ("setxattrat", 463, 463, {CallKind.ATTRIBUTES}),
-    ("removexattr", 197, 14, {CallKind.ATTRIBUTES}),
-    ("lremovexattr", 198, 15, {CallKind.ATTRIBUTES}),
-    ("fremovexattr", 199, 16, {CallKind.ATTRIBUTES}),
-    ("removexattrat", 466, 466, {CallKind.ATTRIBUTES}),
-    ("write", 1, 64, _BYTES),
-    ("writev", 20, 66, _BYTES),
-    ("pwrite64", 18, 68, _BYTES),
-    ("pwritev", 296, 70, _BYTES),
-    ("pwritev2", 328, 287, _BYTES),
-    ("copy_file_range", 326, 285, _BYTES),
-    ("sendfile", 40, 71, _BYTES),
-    ("splice", 275, 76, _BYTES),
-    ("ioctl", 16, 29, {CallKind.WRITE}, Condition(1, EQUAL, FICLONE)),
-    ("ioctl", 16, 29, {CallKind.WRITE}, Condition(1, EQUAL, FICLONERANGE)),
-    *(("ioctl", 16, 29, {CallKind.ATTRIBUTES}, Condition(1, EQUAL, request)) for request in SETS_FLAGS),
-    ("sendto", 44, 206, {CallKind.SEND}),
-    ("sendmsg", 46, 211, {CallKind.SEND}),
-    ("sendmmsg", 307, 269, {CallKind.SEND}),
-    ("connect", 42, 203, {CallKind.SEND}),
-    ("listen", 50, 201, {CallKind.SEND}),
-    ("exit_group", 231, 94, {CallKind.EXIT}),
-    ("mmap", 9, 222, _ALWAYS, Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED)),
-    ("io_uring_setup", 425, 425, _ALWAYS),
-    ("io_submit", 209, 2, _ALWAYS),
-    ("shmat", 30, 196, _ALWAYS),
-    ("semop", 65, 193, _ALWAYS),
-    ("semtimedop", 220, 192, _ALWAYS),
-    ("semctl", 66, 191, _ALWAYS),
-    ("msgsnd", 69, 189, _ALWAYS),
-    ("msgrcv", 70, 188, _ALWAYS),
-    ("mq_timedsend", 242, 182, _ALWAYS),
-    ("add_key", 248, 217, _ALWAYS),
-    ("seccomp", 317, 277, _ALWAYS, Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
+    ({CallKind.RENAME}, "rename 82 -, renameat 264 38, renameat2 316 276"),
+    ({CallKind.LINK}, "link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36"),
+    ({CallKind.UNLINK}, "unlink 87 -, unlinkat 263 35, rmdir 84 -"),
+    ({CallKind.MKDIR}, "mkdir 83 -, mkdirat 258 34"),
+    ({CallKind.SYNC}, "fsync 74 82, fdatasync 75 83, sync 162 81, syncfs 306 267"),
+    (_OPENS, "open 2 -", Condition(1, ANY_BIT, O_CREAT | O_TRUNC)),
+    (_OPENS, "openat 257 56", Condition(2, ANY_BIT, O_CREAT | O_TRUNC)),
+    (_OPENS, "openat2 437 437, creat 85 -"),
+    ({CallKind.CREATE}, "mknod 133 -, mknodat 259 33"),
+    ({CallKind.TRUNCATE}, "truncate 76 45, ftruncate 77 46, fallocate 285 47"),
+    ({CallKind.ATTRIBUTES}, "utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"),
+    ({CallKind.ATTRIBUTES}, "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452"),
+    ({CallKind.ATTRIBUTES}, "chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54"),
+    ({CallKind.ATTRIBUTES}, "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463"),
+    ({CallKind.ATTRIBUTES}, "removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466"),
+    (_BYTES, "write 1 64, writev 20 66, pwrite64 18 68, pwritev 296 70, pwritev2 328 287"),
+    (_BYTES, "copy_file_range 326 285, sendfile 40 71, splice 275 76"),
+    ({CallKind.WRITE}, "ioctl 16 29", Condition(1, EQUAL, FICLONE)),
+    ({CallKind.WRITE}, "ioctl 16 29", Condition(1, EQUAL, FICLONERANGE)),
+    *(({CallKind.ATTRIBUTES}, "ioctl 16 29", Condition(1, EQUAL, request)) for request in SETS_FLAGS),
+    ({CallKind.SEND}, "sendto 44 206, sendmsg 46 211, sendmmsg 307 269, connect 42 203, listen 50 201"),
+    ({CallKind.EXIT}, "exit_group 231 94"),
+    (_ALWAYS, "mmap 9 222", Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED)),
+    (_ALWAYS, "io_uring_setup 425 425, io_submit 209 2, shmat 30 196, semop 65 193, semtimedop 220 192, semctl 66 191"),
+    (_ALWAYS, "msgsnd 69 189, msgrcv 70 188, mq_timedsend 242 182, add_key 248 217"),
+    (_ALWAYS, "seccomp 317 277", Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
 )
-"""Every call to hold: name, number on x86_64 and on aarch64 (None: no such call), kinds, and conditions."""
+"""Every call to hold: kinds, `name NUMBER NUMBER` for each call, and the conditions on the calls of this row.
 
-QUESTIONS = tuple(Question(name, frozenset(kinds), conditions) for name, _, _, kinds, *conditions in _CALLS)
+The first number is that on x86_64, the second that on aarch64; `-` means that there is no such call.
+"""
+
+
+def _rows(calls: str) -> list[list[str]]:
+    return [each.split() for each in calls.split(", ")]
+
+
+def _numbers(column: int) -> dict[str, int]:
+    rows = [row for _, calls, *_ in _CALLS for row in _rows(calls)]
+    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+
+
+QUESTIONS = tuple(
+    Question(name, frozenset(kinds), conditions) for kinds, calls, *conditions in _CALLS for name, *_ in _rows(calls)
+)
 
 ARCHITECTURES = {
-    "x86_64": Architecture(0xC000003E, 0x40000000, {name: number for name, number, *_ in _CALLS if number}),
-    "aarch64": Architecture(0xC00000B7, 0, {name: number for name, _, number, *_ in _CALLS if number}),
+    "x86_64": Architecture(0xC000003E, 0x40000000, _numbers(1)),
+    "aarch64": Architecture(0xC00000B7, 0, _numbers(2)),
 }
 
 

@@ -20,8 +20,6 @@ _VECTOR = struct.Struct("<QQ")
 _DELETED = " (deleted)"
 
 _O_APPEND, _O_DSYNC = 0o2000, 0o10000
-
-
 _ITSELF = {
     "/proc/self": "",
     "/proc/thread-self": "",
@@ -87,10 +85,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes of the thread's memory.
-
-        Raises `Unreadable` if reading is forbidden, and `WillFail` if the thread or the address does not exist.
-        """
+        """Return up to `size` bytes of the thread's memory. Raises `Unreadable`, or `WillFail` for a wrong address."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -103,24 +98,22 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return exactly `size` bytes of the thread's memory.
-
-        Raises `WillFail` if there are fewer bytes, and the errors of `memory`.
-        """
+        """Return exactly `size` bytes of the thread's memory. Raises `WillFail` if there are fewer, as `memory`."""
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
         return raw
 
     def number(self, address: int) -> int:
-        """Return the 64-bit number at this address of the thread's memory. Raises the errors of `exactly`."""
+        """Return the 64-bit number at this address of the thread's memory."""
         return int.from_bytes(self.exactly(address, 8), "little")
 
-    def text(self, address: int) -> str:
-        """Return the C string at this address of the thread's memory.
+    def position(self, address: int) -> int | None:
+        """Return the position in a file that a call passes by its address; None for a null pointer."""
+        return self.number(address) if address else None
 
-        Raises `Unreadable` if reading is forbidden, and `WillFail` if nothing is there.
-        """
+    def text(self, address: int) -> str:
+        """Return the C string at this address of the thread's memory. Raises the errors of `memory`."""
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -134,19 +127,13 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return an (address, size) pair for each buffer in an array of `struct iovec`. Raises the errors of `memory`.
-
-        `address` is the array's address, and `count` the number of its items.
-        """
+        """Return an (address, size) pair for each of the `count` buffers in an array of `struct iovec`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
-        """Return the joined bytes of several buffers, or None if a buffer cannot be read completely.
-
-        `pieces` has an (address, size) pair for each buffer.
-        """
+        """Return the joined bytes of buffers, each (address, size), or None if one cannot be read completely."""
         try:
             content = b"".join(self.memory(*piece) for piece in pieces)
         except WillFail:
@@ -154,10 +141,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the file or other object to which a descriptor of the thread refers.
-
-        Raises `WillFail` if the descriptor is closed, and `Unreadable` if reading is forbidden.
-        """
+        """Return what a descriptor refers to. Raises `WillFail` if it is closed, `Unreadable` if that is forbidden."""
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -170,7 +154,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return the position and the flags of a descriptor of the thread. Raises the errors of `opened`."""
+        """Return the position and the flags of a descriptor. Raises the errors of `opened`."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -181,10 +165,7 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return the path at `address` of the thread's memory, as an absolute path. Raises the errors of `text`.
-
-        A relative path refers to the folder that the thread has open as descriptor `folder`.
-        """
+        """Return the path at `address` of the thread's memory, made absolute as by `absolute`."""
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
@@ -195,29 +176,23 @@ class Tracee:
         if not name:
             return self.opened(folder).path
         if not name.startswith("/"):
-            name = f"{self._folder(signed(folder))}/{name}"
+            own = "cwd" if signed(folder) == HERE else f"fd/{signed(folder)}"
+            try:
+                name = f"{os.readlink(f'/proc/{self.thread}/{own}')}/{name}"  # noqa: PTH115 - a hot path
+            except OSError as error:
+                raise _failure_of(error) from error
         path = PurePosixPath(self._of_itself(name))
         if path.name == "..":
             return os.path.realpath(path)
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Return the path `name`, but with `/proc/self` replaced by the folder of the traced process in /proc.
-
-        Similar paths, such as `/dev/fd`, are replaced as well, because they mean another file in each process.
-        """
+        """Replace `/proc/self`, `/dev/fd` and similar paths, which mean another file in each process."""
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):
                 return f"{own}{real}{name.removeprefix(prefix)}"
         return name
-
-    def _folder(self, descriptor: int) -> str:
-        own = "cwd" if descriptor == HERE else f"fd/{descriptor}"
-        try:
-            return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115 - a hot path
-        except OSError as error:
-            raise _failure_of(error) from error
 
 
 def _failure_of(error: OSError) -> Exception:

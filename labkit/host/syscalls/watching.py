@@ -15,18 +15,16 @@ from pathlib import Path
 
 import psutil
 
-from labkit.core.errors import JobFailed, ServiceUnavailable
+from labkit.core.errors import JobFailed
 from labkit.host.processes import wire
-from labkit.host.processes.sessions import Emptied, is_alive, kill_all, session_members
+from labkit.host.processes.sessions import is_alive, kill_all, session_members
 from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Decision, Unseen, WatchedRun
 from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.delivery import deliver, kill_one, terminate
-from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
 from labkit.host.syscalls.faults import Delivery, Fault, TimedFault
 from labkit.host.syscalls.filters import Notification
-from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
+from labkit.host.syscalls.guarding import GUARD_SECONDS, AllEnded, Guarded, Kill, Refused, RootEnded, guarded
 from labkit.host.syscalls.reading import interpret
-from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 
 EVERY_KIND = frozenset(CallKind)
@@ -68,10 +66,7 @@ def watch(
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,
     the process that starts and kills the command, died.
     """
-    if why := supported():
-        raise ServiceUnavailable(why)
-    launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds))
-    with guarded(launch, output) as guard:
+    with guarded(command, folder=folder, environment=environment, output=output, kinds=kinds) as guard:
         return Watch(guard, Contents(output, wanted=contents), decide, tick, kinds).run(linger)
 
 
@@ -115,15 +110,15 @@ class Watch:
         except BaseException:
             self._kill()
             raise
-        ended = self._ended
-        killed = ended is not None and (ended.killed or ended.left or held is not None)
+        emptied = None if self._ended is None else self._ended.emptied
+        killed = emptied is not None and (emptied.killed or emptied.left or held is not None)
         return WatchedRun(
             status=0 if self.goes_on else self._status,
             held=held,
-            emptied=Emptied(ended.killed, ended.left, ended.begun) if ended and killed else None,
+            emptied=emptied if killed else None,
             calls=self._notifications,
             unseen=dict(self._unseen),
-            unseen_paths={name: tuple(sorted(of)) for name, of in self._paths.items()},
+            unseen_paths={name: tuple(sorted(paths)) for name, paths in self._paths.items() if paths},
             began=self._began,
             root=self._guard.root,
             faults=tuple(self._faults),
@@ -135,11 +130,7 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on the command's calls until no process of the command is left or `is_done` returns True.
-
-        Return the call for which `decide` answered KILL, otherwise None. `linger` is how many seconds other processes
-        may outlive the command.
-        """
+        """Do as `run` does, and return the call for which `decide` answered KILL, otherwise None."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -165,10 +156,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen when its delay is over; kill the command when its time after SIGTERM is over.
-
-        `now` is the time of the monotonic clock. `linger` is how many seconds other processes may outlive the command.
-        """
+        """Let a delayed call happen when its delay is over; kill the command when its time after SIGTERM is over."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -179,22 +167,21 @@ class Watch:
             self._kill()
 
     def _answer(self) -> Call | None:
-        """Receive one intercepted call and answer it.
-
-        If `decide` says KILL, return the call without an answer; otherwise return None.
-        """
+        """Receive one intercepted call and answer it; if `decide` says KILL, return the call without an answer."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
         self._notifications += 1
         call = self._read(notification)
-        decision: Decision = Answer.GO_ON if call is None else self._decide(call)
-        if call is not None and decision is Answer.KILL:
-            return call
-        if call is not None and isinstance(decision, Fault | TimedFault):
-            self._faults.append(self._strike(decision, notification, call))
+        if call is None:
+            self._guard.listener.let_go(notification)
             return None
-        if not self._guard.listener.let_go(notification) and call is not None:
+        decision = self._decide(call)
+        if decision is Answer.KILL:
+            return call
+        if isinstance(decision, Fault | TimedFault):
+            self._faults.append(self._strike(decision, notification, call))
+        elif not self._guard.listener.let_go(notification):
             self._interrupted = notification[1:]
         return None
 
@@ -214,10 +201,7 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the intercepted call if its effect is of a watched kind, otherwise None.
-
-        Also count the actions whose effects labkit cannot follow.
-        """
+        """Return the intercepted call if its effect is of a watched kind; count actions that labkit cannot follow."""
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)
@@ -229,10 +213,13 @@ class Watch:
             return None
         if reading is None or not self._guard.listener.alive(notification):
             return None
-        if isinstance(reading, Unseen):
-            self._count(reading)
-            return None
-        return self._call(notification, tracee, reading)
+        if isinstance(reading, CallEffect):
+            return self._call(notification, tracee, reading)
+        self._unseen[reading.name] += 1
+        paths = self._paths.setdefault(reading.name, set())
+        if reading.path and len(paths) < _MOST_PATHS:
+            paths.add(reading.path)
+        return None
 
     def _call(self, notification: Notification, tracee: Tracee, effect: CallEffect) -> Call | None:
         again, self._interrupted = notification[1:] == self._interrupted, ()
@@ -242,17 +229,9 @@ class Watch:
         if again or others or effect.kind not in self._kinds:
             return None
         self._number += 1
-        kind, path, target, size, offset, content, synced, head, name = effect
-        name, seconds = name or notification.name, time.monotonic() - self._zero
-        about = (self._number, notification.thread, process, kind, name, path, target, size, seconds)
-        return Call(*about, offset, content, head, synced)
-
-    def _count(self, unseen: Unseen) -> None:
-        self._unseen[unseen.name] += 1
-        if unseen.path:
-            paths = self._paths.setdefault(unseen.name, set())
-            if len(paths) < _MOST_PATHS:
-                paths.add(unseen.path)
+        effect = effect._replace(name=effect.name or notification.name)
+        seconds = time.monotonic() - self._zero
+        return Call(self._number, notification.thread, process, seconds=seconds, **effect._asdict())
 
     def _receive(self, linger: float) -> None:
         messages = self._guard.receive()
@@ -269,7 +248,7 @@ class Watch:
             elif isinstance(message, AllEnded):
                 self._ended = message
             elif isinstance(message, Refused):
-                raise error_of(message)
+                raise message.error()
 
     def _kill(self) -> None:
         channel = self._guard.channel
@@ -289,13 +268,11 @@ class Watch:
             met = [pid for pid in self._met if _is_alive_since(pid, began)]
             return sorted({*session_members(root), *met})
 
-        emptied = kill_all(living, GUARD_SECONDS)
-        self._ended = AllEnded(emptied.killed, emptied.left, emptied.begun)
+        self._ended = AllEnded(kill_all(living, GUARD_SECONDS))
 
 
 def _created(pid: int) -> float:
-    # A second thread becomes the command (execve) and takes over the process's id, so for a moment the kernel knows
-    # neither.
+    # A second thread becomes the command (execve), and for a moment the kernel knows neither.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
             return psutil.Process(pid).create_time()
