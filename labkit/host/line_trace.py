@@ -45,10 +45,7 @@ class Held(Struct, frozen=True):
 
 
 class Connection:
-    """A traced program's socket to the watcher, the process that permits each line before the program executes it.
-
-    When the socket closes, the watcher is dead. The program then kills its whole Unix session, including itself.
-    """
+    """A traced program's socket to the watcher, the process that permits each line before the program executes it."""
 
     def __init__(self, channel: socket.socket) -> None:
         channel.set_inheritable(False)

@@ -91,11 +91,7 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer the program's requests until its Unix session has no process, or `decide` or `tick` answers KILL.
-
-        The other processes of the session may outlive the program by `linger` seconds. Return the line before which
-        `decide` answered KILL, otherwise None.
-        """
+        """Answer requests until the session is empty or must be killed; return the call at which `decide` said KILL."""
         tick_at, end_at = 0.0, math.inf
         while True:
             for message in self._messages():
@@ -129,15 +125,6 @@ class _Watch:
     def _call(self, held: Held) -> Call:
         self._number += 1
         path = os.path.realpath(held.file) if held.file else ""
-        return Call(
-            number=self._number,
-            pid=held.thread,
-            process=held.process,
-            kind=CallKind.LINE if path else CallKind.EXIT,
-            name=held.event,
-            path=path,
-            target="",
-            size=0,
-            seconds=time.monotonic() - self._zero,
-            line=Line(path, held.number, held.function) if path else None,
-        )
+        kind, line = (CallKind.LINE, Line(path, held.number, held.function)) if path else (CallKind.EXIT, None)
+        seconds = time.monotonic() - self._zero
+        return Call(self._number, held.thread, held.process, kind, held.event, path, "", 0, seconds, line=line)

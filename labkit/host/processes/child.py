@@ -51,7 +51,7 @@ class SupervisedDriver:
                 start_new_session=True,
             )
         # The supervisor creates the driver's folder, because only it removes the folder if this process is killed.
-        self._send(launch)
+        self.order(launch)
 
     def __enter__(self) -> Self:
         return self
@@ -91,34 +91,24 @@ class SupervisedDriver:
         """Whether the supervisor of the Spark driver still runs. The supervisor ends together with the driver."""
         return self._supervisor.poll() is None
 
-    def order(self, order: RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries.
-
-        If the driver is dead, this does nothing, because `events` reports the death.
-        """
-        self._send(order)
-
-    def _send(self, message: Launch | RunQueries) -> None:
+    def order(self, message: Launch | RunQueries) -> None:
+        """Send a waiting Spark driver the order to run queries; do nothing if it is dead, which `events` reports."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(message))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver, because nobody needs it now.
-
-        Any thread may call this method, and more than once.
-        """
+        """Make the supervisor kill the Spark driver. Any thread may call this method, and more than once."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events of the Spark driver in order.
+        """Yield the events of the Spark driver in order; the last one proves that all its processes have ended.
 
-        The last event proves that all processes of the driver have ended. Raises `JobFailed` if no event arrives for
-        `patience` seconds. Raises `ProtocolError` for an event that the driver's current state does not allow, or if
-        the events end without the proof.
+        Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that the
+        driver's state does not allow, or if the events end without the proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()
@@ -127,7 +117,11 @@ class SupervisedDriver:
             while True:
                 # Wakes up once a second, to check whether the driver has been silent for too long.
                 if not selector.select(timeout=1.0):
-                    self._lose_patience(silent_since)
+                    if time.monotonic() - silent_since > self._patience:
+                        raise JobFailed(
+                            f"the Spark driver reported nothing for {self._patience:.0f} s, so labkit killed it; see "
+                            "the reason in the driver's log."
+                        )
                     continue
                 piece = os.read(self._supervisor.stdout.fileno(), 65536)
                 if not piece:
@@ -140,10 +134,3 @@ class SupervisedDriver:
                     if not isinstance(event, _BETWEEN_DRIVER_AND_SUPERVISOR):
                         yield event
                 silent_since = time.monotonic()
-
-    def _lose_patience(self, silent_since: float) -> None:
-        if time.monotonic() - silent_since > self._patience:
-            raise JobFailed(
-                f"the Spark driver reported nothing for {self._patience:.0f} s, so labkit killed it; see the reason in "
-                "the driver's log."
-            )

@@ -19,27 +19,18 @@ class QueryEvent(Event, frozen=True):
 
 
 class Waits(Event, frozen=True, tag="waits"):
-    """The run waits because LABKIT_TURNS limits how many runs may be under way on this machine (`labkit.host.turns`).
-
-    The process that executes the run emits this event for its own observers, such as a progress bar.
-    """
+    """The run waits because LABKIT_TURNS limits how many runs may be under way on this machine."""
 
     ahead: int
     """The number of runs that must end before this one starts."""
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """The process that executes a run is about to start a Spark driver.
-
-    It emits this event only for its own observers, such as a progress bar, and sends it to no other process.
-    """
+    """The process that executes a run is about to start a Spark driver, and tells its own observers."""
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
-    """The process that executes a run is about to start a standby: a second Spark driver that waits for a crash.
-
-    It emits this event only for its own observers, such as a progress bar, and sends it to no other process.
-    """
+    """The process that executes a run is about to start a standby: a second Spark driver that waits for a crash."""
 
 
 class Started(Event, frozen=True, tag="started"):
@@ -80,10 +71,7 @@ class Parked(QueryEvent, frozen=True, tag="parked"):
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of a streaming query has reached its failpoint (planned crash point) and waits to be killed.
-
-    The supervisor kills the executor that runs the task.
-    """
+    """A task has reached its failpoint (planned crash point) and waits for the supervisor to kill its executor."""
 
     executor: int | None
     """The process id of the executor; None if the task found no executor among its ancestors."""
@@ -181,27 +169,10 @@ class Unwanted(Event, frozen=True, tag="unwanted"):
 Ending = Killed | Died | Unwanted
 """The last event of a driver, which says how the driver ended."""
 
-AnyEvent = (
-    DriverStarts
-    | StandbyStarts
-    | Waits
-    | Started
-    | Application
-    | SessionUp
-    | Ready
-    | Begun
-    | Recovered
-    | Parked
-    | Struck
-    | ExecutorKilled
-    | Ended
-    | Failed
-    | DriverFailed
-    | Stopped
-    | Idle
-    | AwaitsKill
-    | Killed
-    | Died
-    | Unwanted
-)
+ObserverEvent = DriverStarts | StandbyStarts | Waits
+"""Events for observers of a run, such as a progress bar, that no process sends to another one."""
+
+AnyQueryEvent = Begun | Recovered | Parked | Struck | ExecutorKilled | Ended | Failed
+AnyDriverEvent = Started | Application | SessionUp | Ready | DriverFailed | Stopped | Idle | AwaitsKill
+AnyEvent = ObserverEvent | AnyQueryEvent | AnyDriverEvent | Ending
 """Every event. If a function matches on this union and leaves out an event, the type check fails."""

@@ -32,18 +32,14 @@ class Executors:
 
     def look(self) -> list[int]:
         """Return the process ids of the living executors and of the processes below them, sorted."""
-        # Added to the results of earlier looks, because after an executor has ended, nothing shows any more to which
-        # Python processes belonged.
+        # Added to earlier results, because later nothing shows to which executor a process belonged.
         for backend in self._backends():
             self._members.update(_family(backend))
         self._members = set(_living(self._members))
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to the executor `pid` and its Python processes until all are dead; return the result.
-
-        Raises `JobFailed` if the process is no executor of this application.
-        """
+        """Kill an executor and its Python processes until all are dead. Raises `JobFailed` for another process."""
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
             raise JobFailed(
@@ -62,11 +58,7 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """Wait, after the driver's death, until no executor is left; return how the executors ended.
-
-        The wait takes at most `GONE_SECONDS`. `outlived` are the ids of the executor processes that were alive at the
-        driver's death. The result also has the ids of the processes that are still alive after the wait.
-        """
+        """Wait, at most `GONE_SECONDS`, for the end of all executors; `outlived` were alive at the driver's death."""
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
             time.sleep(0.01)
@@ -75,8 +67,7 @@ class Executors:
     def _backends(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
             with contextlib.suppress(*_GONE):
-                # The application's id is on an executor's command line, which distinguishes it from the executors of
-                # other applications on the same worker.
+                # The application's id distinguishes it from executors of others on the same worker.
                 command = process.cmdline()
                 if _BACKEND in command and self._application in command:
                     yield process

@@ -6,6 +6,7 @@ the same tables. An event that cannot be decoded, or that is out of order, prove
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from typing import get_args
 
 from msgspec import Raw, Struct
 
@@ -42,58 +43,36 @@ class QueryState(StrEnum):
 
 
 _DriverRow = dict[type[events.Event], DriverState]
+_QueryRow = dict[type[QueryEvent], QueryState]
 
 _ENDS: _DriverRow = {events.Died: DriverState.DEAD, events.Unwanted: DriverState.DEAD}
-_FAILS: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED}
-_QUERIES: _DriverRow = dict.fromkeys(
-    (events.Begun, events.Recovered, events.Parked, events.Struck, events.ExecutorKilled, events.Ended, events.Failed),
-    DriverState.WORKING,
-)
+_LIVES: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED, events.AwaitsKill: DriverState.DOOMED}
+_WORKS: _DriverRow = dict.fromkeys((*get_args(events.AnyQueryEvent), events.Stopped, events.Idle), DriverState.WORKING)
 
 DRIVER: Mapping[DriverState, Mapping[type[events.Event], DriverState]] = {
     DriverState.ABSENT: {events.Started: DriverState.STARTING},
     DriverState.STARTING: {
-        **_FAILS,
+        **_LIVES,
         events.Application: DriverState.STARTING,
         events.SessionUp: DriverState.UP,
         events.Ready: DriverState.WORKING,
-        events.AwaitsKill: DriverState.DOOMED,
     },
-    DriverState.UP: {
-        **_FAILS,
-        events.Ready: DriverState.WORKING,
-        events.Begun: DriverState.WORKING,
-        events.AwaitsKill: DriverState.DOOMED,
-    },
-    DriverState.WORKING: {
-        **_FAILS,
-        **_QUERIES,
-        events.Stopped: DriverState.WORKING,
-        events.Idle: DriverState.WORKING,
-        events.AwaitsKill: DriverState.DOOMED,
-    },
+    DriverState.UP: {**_LIVES, events.Ready: DriverState.WORKING, events.Begun: DriverState.WORKING},
+    DriverState.WORKING: {**_LIVES, **_WORKS},
     DriverState.DOOMED: {**_ENDS, events.Killed: DriverState.DEAD},
     DriverState.DEAD: {},
 }
 """For each state of a driver, the events that are allowed in it, each with the state that follows."""
 
+_CLOSES: _QueryRow = {events.Ended: QueryState.OVER, events.Failed: QueryState.OVER}
+
 QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.ABSENT: {events.Begun: QueryState.OPENING},
-    QueryState.OPENING: {
-        events.Recovered: QueryState.RUNNING,
-        events.Parked: QueryState.PARKED,
-        events.Ended: QueryState.OVER,
-        events.Failed: QueryState.OVER,
-    },
-    QueryState.RUNNING: {
-        events.Parked: QueryState.PARKED,
-        events.Struck: QueryState.STRUCK,
-        events.Ended: QueryState.OVER,
-        events.Failed: QueryState.OVER,
-    },
+    QueryState.OPENING: {**_CLOSES, events.Recovered: QueryState.RUNNING, events.Parked: QueryState.PARKED},
+    QueryState.RUNNING: {**_CLOSES, events.Parked: QueryState.PARKED, events.Struck: QueryState.STRUCK},
     QueryState.PARKED: {},
     QueryState.STRUCK: {events.ExecutorKilled: QueryState.RUNNING, events.Failed: QueryState.UNPROVEN},
-    QueryState.UNPROVEN: {events.Ended: QueryState.OVER, events.Failed: QueryState.OVER},
+    QueryState.UNPROVEN: _CLOSES,
     # The crash test may give a driver a query of the same name again.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
@@ -107,7 +86,6 @@ STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
     events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
 }
 """Events that a driver may send only while each of its queries is in one of the states listed here."""
-
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
     {events.Started, events.ExecutorKilled, events.Killed, events.Died, events.Unwanted}
@@ -135,22 +113,15 @@ class Conversation:
             if state not in allowed:
                 raise _refused(event, f"the query {name} is {state}")
         if isinstance(event, QueryEvent):
-            self._take_of_query(event)
+            of_query = self.queries.get(event.query, QueryState.ABSENT)
+            if type(event) not in QUERY[of_query]:
+                raise _refused(event, f"the query {event.query} is {of_query}")
+            self.queries[event.query] = QUERY[of_query][type(event)]
         # Last, so that a refused event leaves the conversation unchanged.
         self.state = after
 
-    def _take_of_query(self, event: QueryEvent) -> None:
-        state = self.queries.get(event.query, QueryState.ABSENT)
-        after = QUERY[state].get(type(event))
-        if after is None:
-            raise _refused(event, f"the query {event.query} is {state}")
-        self.queries[event.query] = after
-
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Take the next bytes from the driver's pipe, and yield each event (a line of JSON) that is now complete.
-
-        Raises `ProtocolError` for an event that cannot be decoded or is out of order.
-        """
+        """Yield each event (a line of JSON) that the next bytes complete. Raises `ProtocolError`, also as `take`."""
         for line in self._lines.feed(piece):
             try:
                 event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` is typed for one class, but msgspec also accepts a union
@@ -180,10 +151,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The message that tells a supervisor what to run. It comes from the runner, the process that executes the run.
-
-    The supervisor passes the message on to the Spark driver.
-    """
+    """The message by which a runner tells a supervisor what to run; the supervisor passes it on to the driver."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""

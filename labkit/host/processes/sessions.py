@@ -16,18 +16,14 @@ _PAUSE = 0.005
 
 
 def session_members(session: int) -> list[int]:
-    """Return the ids of the living processes of a Unix session, sorted.
-
-    A zombie, a dead process of which the parent has not yet been informed, does not count.
-    """
+    """Return the ids of the living processes of a Unix session, sorted. A zombie (dead, unreaped) is not living."""
     import psutil  # here, since modules that a browser loads import this one, and no browser has it
 
     members = []
     for process in psutil.process_iter():
         # POSIX allows a system to refuse the session of a process in another session.
         with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
-            # The session first, because it needs one system call while the state needs a file, and most processes
-            # belong to other sessions.
+            # The session first, because it needs one system call, and the state a file.
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
                 members.append(process.pid)
     return sorted(members)
@@ -70,8 +66,5 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to the processes of a Unix session until none is left, for at most `seconds`.
-
-    The process with the id `spare` gets no signal.
-    """
+    """Kill a Unix session, except the process `spare`, by SIGKILL until nothing is left, for at most `seconds`."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)

@@ -29,11 +29,7 @@ class ServerStarted(msgspec.Struct, frozen=True):
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Start a server by `command`, with its output appended to the file `log`, and print the server's process id.
-
-    If `mode` is `detached`, this program then ends, and the server continues. If it is `tethered`, this program waits,
-    and kills the server when its own standard input closes.
-    """
+    """Start a server by `command`, with its output appended to the file `log`, and print the server's process id."""
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

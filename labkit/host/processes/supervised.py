@@ -41,8 +41,7 @@ def report(*events: AnyEvent) -> None:
 
 def serve(run: Callable[[Launch], None]) -> Never:
     """Run this process as a Spark driver: call `run` with the message in the file argv[1], then wait to be killed."""
-    # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
-    # event out of order.
+    # Libraries and the JVM print at any time, and a stray line would look like an event out of order.
     _channel[0] = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

@@ -16,22 +16,8 @@ import sys
 from pathlib import Path
 
 from labkit.core.errors import LabError
-from labkit.host.processes import wire
-from labkit.host.processes.events import (
-    AnyEvent,
-    Application,
-    AwaitsKill,
-    Died,
-    DriverFailed,
-    Ending,
-    ExecutorKilled,
-    Failed,
-    Killed,
-    Proof,
-    Started,
-    Struck,
-    Unwanted,
-)
+from labkit.host.processes import events, wire
+from labkit.host.processes.events import AnyEvent, Ending, Proof
 from labkit.host.processes.executors import Executors
 from labkit.host.processes.own_python import own_python
 from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Launch, ProtocolError
@@ -65,18 +51,14 @@ class Supervisor:
                 stderr=log,
                 env=environment | self._launch.environment,
                 cwd=self._scratch,
-                # The kill ends the whole session, because everything that Spark starts stays in it, whatever process
-                # groups it creates.
+                # Everything that Spark starts stays in this session, whatever process groups it creates.
                 start_new_session=True,
             )
 
     def watch(self) -> None:
-        """Forward events to the runner until the driver must end, and then kill the driver.
-
-        The runner is the process that executes the run.
-        """
+        """Forward events to the runner (the process that executes the run) until the driver must end; then kill it."""
         try:
-            self._say(Started(self._driver.pid))
+            self._say(events.Started(self._driver.pid))
             ending = self._follow()
             self._say(ending(self._empty_session()))
         # The pipe has no reader, so the runner is dead, and the driver is ended without a report.
@@ -89,10 +71,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver has ended or must be killed.
-
-        Return the type of the event that reports this end.
-        """
+        """Forward events and orders until the driver has ended or must end; return the type of the last event."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -104,15 +83,12 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward an order of the runner, the process that executes the run, to the driver, and return None.
-
-        If the runner has closed its pipe, return the event type `Unwanted` instead.
-        """
+        """Forward an order of the runner to the driver; return `Unwanted` if the runner has closed its pipe."""
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
             self._unwanted = True
-            return Unwanted
+            return events.Unwanted
         # A dead driver takes no order; its other pipe will soon report its death.
         with contextlib.suppress(BrokenPipeError):
             self._driver.stdin.write(order)
@@ -120,34 +96,27 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward events of the driver to the runner, the process that executes the run.
-
-        Return None as long as the driver goes on. If the driver has ended or must end, return the type of the event
-        that reports it.
-        """
+        """Forward events of the driver to the runner; return the type of the last one if the driver has to end."""
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
-            return Died
+            return events.Died
         try:
             for event in self._conversation.read(piece):
                 self._write(event)
                 # The rest of the piece is dropped, because after one of these events nothing from a driver counts.
-                if isinstance(event, AwaitsKill | DriverFailed):
-                    return Killed
-                self._act(event)
+                if isinstance(event, events.AwaitsKill | events.DriverFailed):
+                    return events.Killed
+                if isinstance(event, events.Application):
+                    self._executors = Executors(event.id)
+                elif isinstance(event, events.Struck):
+                    self._say(self._kill_executor(event))
         except ProtocolError as error:
-            self._say(DriverFailed(str(error), error.exit_code))
-            return Killed
+            self._say(events.DriverFailed(str(error), error.exit_code))
+            return events.Killed
         return None
 
-    def _act(self, event: AnyEvent) -> None:
-        if isinstance(event, Application):
-            self._executors = Executors(event.id)
-        elif isinstance(event, Struck):
-            self._say(self._kill_executor(event))
-
-    def _kill_executor(self, struck: Struck) -> ExecutorKilled | Failed:
+    def _kill_executor(self, struck: events.Struck) -> events.ExecutorKilled | events.Failed:
         try:
             if self._executors is None or struck.executor is None:
                 raise ProtocolError(
@@ -156,15 +125,14 @@ class Supervisor:
                 )
             emptied = self._executors.kill(struck.executor)
         except LabError as error:
-            return Failed(struck.query, str(error), error.exit_code)
-        return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
+            return events.Failed(struck.query, str(error), error.exit_code)
+        return events.ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are already known.
             self._executors.look()
-        # To kill only the driver's process group would not suffice, because each PySpark daemon creates a group of its
-        # own.
+        # The whole session, because each PySpark daemon creates a process group of its own.
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
         # Only its parent, this process, learns by which signal the driver died.
         code = self._driver.wait()

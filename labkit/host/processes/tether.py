@@ -31,10 +31,7 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A guard's message that it could not start its server or other resource, with the reason.
-
-    A guard is a process that starts a resource for another process, and stops the resource when that process dies.
-    """
+    """A guard's message that it could not start its server or other resource, with the reason."""
 
     because: str
 

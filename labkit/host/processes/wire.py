@@ -37,10 +37,7 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Return a value as JSON, for use as a field of a message.
-
-    The receiver decodes such a field later than the message, with the field's own type.
-    """
+    """Return a value as JSON, for a field that the receiver decodes later than the rest of the message."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
@@ -57,10 +54,7 @@ class Lines:
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of `content` to a file descriptor, without a buffer.
-
-    A buffer's content would be lost if this process were killed.
-    """
+    """Write all of `content` to a file descriptor, without a buffer, which would be lost if this process died."""
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]
