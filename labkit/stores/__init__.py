@@ -3,21 +3,16 @@
 A store's module is imported only when somebody opens the store, so importing this module needs no client library.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
-
-
-class StoreClass(Protocol):
-    """The type of a store's class. A call of the class with the store's location (a path) opens the store."""
-
-    def __call__(self, location: Path, /) -> Store: ...
 
 
 STORES: dict[str, str] = {
@@ -43,24 +38,18 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location.
-
-    If there is no store yet, the first write creates it. Raises `InvalidInput` for any other kind.
-    """
+    """Open a store, which the first write creates if it is missing. Raises `InvalidInput` for another kind."""
     return _class(kind)(location)
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the capabilities of a kind of store: names of protocols in `labkit.stores.contract`, such as "Atomic".
-
-    This opens no store. Raises `InvalidInput` for an unknown kind.
-    """
+    """Return the capabilities of a kind of store, such as "Atomic". Raises `InvalidInput` for another kind."""
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))
 
 
-def _class(kind: str) -> StoreClass:
+def _class(kind: str) -> Callable[[Path], Store]:
     if kind not in STORES:
         raise InvalidInput(f"--store {kind}: unknown; {nearest(kind, list(STORES))}")
-    found: StoreClass = resolve_name(STORES[kind])
+    found: Callable[[Path], Store] = resolve_name(STORES[kind])
     return found

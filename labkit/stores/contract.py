@@ -142,7 +142,7 @@ class Atomic(Protocol):
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed. The store's marker (query, batch) records this."""
+        """Return whether the batch is committed."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
         """Open a transaction with the batch's marker (see `Atomic`), and yield a function that writes one row.
@@ -199,12 +199,26 @@ class Fencing(Protocol):
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """Return the error for a driver that writes although a later driver of the query has replaced it.
-
-    `incarnation` is the number of the replaced driver.
-    """
+    """Return the error for the driver `incarnation` of a query, which writes although a later one has replaced it."""
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
+    )
+
+
+def exists_already(place: object, handle: Handle) -> JobFailed:
+    """Return the error for a second transaction of the same handle in the store at `place`."""
+    return JobFailed(f"{place}: the transaction {handle} exists already; begin one with another handle.")
+
+
+def not_prepared(place: object, handle: Handle) -> JobFailed:
+    """Return the error for the commit of a transaction that the store at `place` has not prepared."""
+    return JobFailed(f"{place}: the transaction {handle} is not prepared, so it cannot be committed.")
+
+
+def already_committed(handle: Handle) -> JobFailed:
+    """Return the error for a writer whose batch another writer has committed."""
+    return JobFailed(
+        f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written again."
     )
 
 

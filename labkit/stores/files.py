@@ -23,7 +23,7 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.stores.contract import Handle, Shown, Tell, Transaction
+from labkit.stores.contract import Handle, Shown, Tell, Transaction, already_committed, exists_already, not_prepared
 
 OPEN, PREPARED, ATOMIC = ".open", ".prepared", ".atomic"
 _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
@@ -88,14 +88,10 @@ class StagedFile:
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Pre-commit: write the rows to disk (fsync), and rename the file to `.prepared`, where `commit` will find it.
-
-        Raises `JobFailed` if another process has aborted the transaction.
-        """
+        """Pre-commit: write the rows to disk (fsync), and rename the file. Raises `JobFailed` if it was aborted."""
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
-            # Under the lock an abort happens either before the rename, which then finds no file, or after it, but never
-            # between the check and the rename.
+            # Under the lock, so that no abort happens between the check and the rename.
             self.rename(self.path.with_suffix(PREPARED))
             durable.sync_folder(self.path.parent)
 
@@ -109,10 +105,7 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Rename the file to `target` and close it. Raises `JobFailed` if an abort has removed the file.
-
-        The caller holds the lock on the folder and has called `seal`.
-        """
+        """Rename the file after `seal`, under the folder's lock. Raises `JobFailed` if an abort has removed it."""
         if not self._is_there():
             raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
         # The descriptor is closed after the rename: until then it keeps the inode alive that `_is_there` compares.
@@ -120,11 +113,7 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Close the file, and delete it if its path still refers to it.
-
-        The path refers to nothing if the file was renamed or another process has deleted it. It refers to another file
-        if a new writer has then created a file at this path. The caller holds the lock on the folder.
-        """
+        """Close the file, and delete it if its path still refers to it. The caller holds the lock on the folder."""
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
@@ -190,31 +179,24 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions, except rows that are only in another process's buffer."""
+        """Yield the rows of open and prepared transactions that are in files."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):
                     yield from read_rows(self._path(handle, suffix))
 
     def close(self) -> None:
-        """Write the appended rows to disk (fsync) and close all files.
-
-        A transaction that is still open is not aborted: its file stays in the folder `staging`.
-        """
+        """Fsync the appended rows and close all files. The file of an open transaction stays in `staging`."""
         for staged in self._staged:
             staged.close()
-        # The attribute is cleared first, so that a failing fsync cannot lead to a second close of a descriptor that
-        # another file may have by then.
+        # Cleared first, as after a failing fsync another file may have this descriptor.
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with durable.explained(self._log):
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows with one write and no fsync.
-
-        The rows survive SIGKILL at once, but they survive a power cut only after `close` has returned.
-        """
+        """Append the rows with one write and no fsync; only after `close` they also survive a power cut."""
         with durable.explained(self._log):
             if self._descriptor is None:
                 durable.make_folder(self.folder)
@@ -222,16 +204,14 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed: then a committed file has query and batch in its name."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a file for one batch, and yield a function that writes a row into it; the end of the block commits.
+        """Open a file for one batch, after deleting one that an earlier writer of the batch has left.
 
-        If an earlier writer has left an uncommitted file of the same batch, that file is deleted. Raises `JobFailed` if
-        the batch is already committed, or if a later writer of the batch has deleted this writer's file.
+        Raises `JobFailed` if the batch is already committed, or if a later writer has deleted this writer's file.
         """
         with self._changing():
             self._refuse_marked(handle)
@@ -253,35 +233,23 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction as the file `staging/HANDLE.open`.
-
-        Raises `JobFailed` if a transaction with this handle is open, prepared or committed.
-        """
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
-                raise JobFailed(
-                    f"{self.folder}: the transaction {handle} exists already; begin one with another handle."
-                )
+                raise exists_already(self.folder, handle)
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """Move the file of a prepared transaction to the folder `committed`; do nothing if the file is already there.
-
-        Raises `JobFailed` if the transaction is neither prepared nor committed.
-        """
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():
             if prepared.exists():
-                # The number is drawn under the lock, so that the order of the names is the order in which transactions
-                # became visible.
+                # The number is drawn under the lock, so that the names are in the order of visibility.
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
-                raise JobFailed(f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed.")
+                raise not_prepared(self.folder, handle)
             # Also after another process's rename, because that process may have died before the sync.
             self._sync()
 
     def abort(self, handle: Handle) -> None:
-        """Delete the file of an open or prepared transaction; do nothing if the transaction is committed."""
         with self._changing_what_is_there():
             for suffix in (OPEN, PREPARED):
                 self._path(handle, suffix).unlink(missing_ok=True)
@@ -346,7 +314,4 @@ class FilesStore:
 
     def _refuse_marked(self, handle: Handle) -> None:
         if self._is_marked(handle.query, handle.batch):
-            raise JobFailed(
-                f"{self.folder}: batch {handle.batch} of the query {handle.query} is committed already, so its rows "
-                "are not written again."
-            )
+            raise already_committed(handle)

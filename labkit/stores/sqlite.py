@@ -24,7 +24,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import durable
-from labkit.stores.contract import Handle, Shown, Tell, Transaction
+from labkit.stores.contract import Handle, Shown, Tell, Transaction, already_committed, exists_already, not_prepared
 
 APPLICATION_ID = 0x1AB_0001
 """The number in a database file (application_id) by which the lab recognises its own stores of this layout."""
@@ -99,10 +99,7 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Add a row to the buffer, and insert the buffer when it has `CHUNK` rows.
-
-        Raises `JobFailed` if the transaction is closed, or if an insert finds that it was aborted.
-        """
+        """Buffer a row, and insert `CHUNK` rows at once. Raises `JobFailed` if the transaction is closed or aborted."""
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -111,10 +108,7 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
-
-        Raises `JobFailed` if the transaction was aborted.
-        """
+        """Insert the remaining rows and record the transaction as prepared. Raises `JobFailed` if it was aborted."""
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
@@ -149,14 +143,10 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield every appended row and every value that a key ever had, in the order in which they became visible."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
-
-        Each transaction reads the clock immediately before its commit.
-        """
+        """Yield the rows of `history` with their times, read by each transaction right before its commit."""
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
         for *row, number in self._read(_HISTORY):
@@ -187,12 +177,10 @@ class SQLiteStore:
                 connection.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in one transaction. After the call they even survive a power cut."""
         with self._writing() as connection:
             connection.executemany(_INSERT, [(*row[:5], None) for row in rows])
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the rows of these keys in one transaction. A change log keeps every value for `history`."""
         with self._writing() as connection:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 
@@ -201,11 +189,7 @@ class SQLiteStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
-
-        Yields a function that writes one row into the transaction. The end of the `with` block commits; until then, all
-        other writers wait. Raises `JobFailed` if the batch is already committed.
-        """
+        """Open a transaction of the database for a batch. Until the end of the block, all other writers wait."""
         with self._explained():
             connection = self._connect_to_write()
         # SQLite rolls back the open transaction when the connection is closed.
@@ -213,40 +197,35 @@ class SQLiteStore:
             with self._explained():
                 connection.execute("BEGIN IMMEDIATE")
                 _mark(connection, handle)
-            yield lambda row: self._write(connection, row)
+
+            def write(row: Observation) -> None:
+                with self._explained():
+                    connection.execute(_INSERT, (*row[:5], None))
+
+            yield write
             with self._explained():
                 _note_moment(connection)
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a simulated transaction. The handle of an aborted transaction may be used again.
-
-        Raises `JobFailed` if a transaction with this handle is open, prepared or committed.
-        """
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
-                raise JobFailed(f"{self.path}: the transaction {handle} exists already; begin one with another handle.")
+                raise exists_already(self.path, handle)
             number = connection.execute("INSERT INTO opened (handle) VALUES (?)", [str(handle)]).lastrowid
         assert number is not None
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed.
-
-        Raises `JobFailed` if the transaction is neither prepared nor committed.
-        """
-        refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
-            raise refusal
+            raise not_prepared(self.path, handle)
         with self._writing() as connection:
             if connection.execute("DELETE FROM prepared WHERE handle = ?", [str(handle)]).rowcount:
                 connection.execute("INSERT INTO committed VALUES (?)", [str(handle)])
                 _note_moment(connection, handle)
             elif not _holds(connection, _IS_COMMITTED, handle):
-                raise refusal
+                raise not_prepared(self.path, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction by deleting its rows; do nothing if it is committed."""
         if not self._is_there():
             return
         with self._writing() as connection:
@@ -269,8 +248,7 @@ class SQLiteStore:
         with self._lock, self._explained():
             if self._connection is None:
                 self._connection = self._connect_to_write()
-            # The write lock is taken at once: a transaction that begins by reading and wants to write later fails
-            # without waiting if another connection has written in the meantime.
+            # At once, as a reader that wants to write later fails if another connection has written meanwhile.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -278,14 +256,9 @@ class SQLiteStore:
                 _note_moment(self._connection)
                 self._connection.execute("COMMIT")
             finally:
-                # SQLite may have rolled back by itself after an error, and a second ROLLBACK would replace that error
-                # by its own.
+                # SQLite may have rolled back itself, and a second ROLLBACK would hide the error.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-
-    def _write(self, connection: sqlite3.Connection, row: Observation) -> None:
-        with self._explained():
-            connection.execute(_INSERT, (*row[:5], None))
 
     def _is_there(self) -> bool:
         with durable.explained(self.path):
@@ -331,27 +304,23 @@ class SQLiteStore:
     def _create(self) -> None:
         # The database gets its name when it is complete, so no other process sees an incomplete one.
         durable.make_folder(self.path.parent)
-        self._refuse_stray_log()
+        # SQLite would write the changes in a left log into the new database.
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if log.exists() and not self.path.exists():
+            raise InvalidInput(
+                f"{log}: this file belongs to a database that no longer exists; delete it and run again."
+            )
         draft = durable.temporary(self.path)
         try:
             with closing(sqlite3.connect(draft)) as connection:
                 connection.executescript(_SCHEMA + _CLOCK)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             with suppress(FileExistsError):  # another process was first
-                # A link fails if the name exists. A rename would replace the other process's database, perhaps with
-                # rows in it.
+                # A link fails if the name exists; a rename would replace another process's rows.
                 os.link(draft, self.path)
         finally:
             draft.unlink(missing_ok=True)
         durable.sync_folder(self.path.parent)
-
-    def _refuse_stray_log(self) -> None:
-        # SQLite would write the changes in this file into the new database.
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if log.exists() and not self.path.exists():
-            raise InvalidInput(
-                f"{log}: this file belongs to a database that no longer exists; delete it and run again."
-            )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -368,9 +337,7 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
     try:
         connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
     except sqlite3.IntegrityError:
-        raise JobFailed(
-            f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written again."
-        ) from None
+        raise already_committed(handle) from None
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:

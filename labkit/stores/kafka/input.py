@@ -38,7 +38,6 @@ class InputTopic:
 
     @property
     def address(self) -> str:
-        """The broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
         return self._topic.address
 
     @property
@@ -51,19 +50,17 @@ class InputTopic:
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write `lines` to the topic, except lines that an earlier call has written, and wait for the broker.
+        """Write `lines`, pairs of number and word, to the topic, except lines that an earlier call has written.
 
-        Each item is a pair of line number and word. With `new_partition`, first add a partition to the topic; all words
-        that occur for the first time go to this partition. Raises `InvalidInput` if an earlier call was interrupted,
-        because then nobody knows how many lines that call wrote.
+        With `new_partition`, first add a partition to the topic, to which all new words go. Raises `InvalidInput` if an
+        earlier call was interrupted, because then nobody knows how many lines that call wrote.
         """
         homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
         if not lines:
             return
         durable.make_folder(self._folder)
-        # The file is replaced first: if this process dies while it sends, no later call may take the lines for complete
-        # or write them again.
+        # First: if this process dies while it sends, no later call may write the lines again.
         durable.replace(self._folder / "homes", json.dumps({"writing": True}))
         if new_partition:
             with explained(self.address):
@@ -92,10 +89,7 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets, a dict from partition number to offset, for the run's consumer group.
-
-        The group must have no members.
-        """
+        """Commit these offsets by partition number for the run's consumer group, which must have no members."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
@@ -126,8 +120,7 @@ class InputTopic:
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
                 sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
-                # Checked in portions: otherwise a million futures would pile up, and a refusal would be seen only at
-                # the end.
+                # In portions, or a million futures would pile up before a refusal is seen.
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()

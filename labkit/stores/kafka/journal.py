@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput
 from labkit.host import durable
-from labkit.stores.contract import Handle, fenced
+from labkit.stores.contract import Handle, exists_already, fenced
 from labkit.stores.kafka.transaction import Producer
 
 OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".lost", ".epoch")
@@ -50,10 +50,7 @@ class Journal:
                 yield
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
-
-        Raises `JobFailed` if a driver with a greater number has called this method before.
-        """
+        """Reject earlier drivers from now on. Raises `JobFailed` if a later driver has called this method before."""
         with self.changing():
             self.refuse_fenced(query, incarnation)
             durable.replace(self._epoch(query), str(incarnation))
@@ -74,19 +71,16 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record a new transaction as the file `NAME.open`, and return the file's inode and modification time (ns).
+        """Record a new transaction as the file `NAME.open`, and return its `note`.
 
         Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the query has
         called `fence`.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
-            # Starting under a used name would initialise its transactional.id, which aborts the open transaction of the
-            # first user.
+            # To initialise a used transactional.id would abort the open transaction of its first user.
             if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
-                raise JobFailed(
-                    f"{self._folder}: the transaction {handle} exists already; begin one with another handle."
-                )
+                raise exists_already(self._folder, handle)
             # `x` fails if the file exists: of two attempts with one name, one must fail.
             with self._path(handle, OPEN).open("xb"):
                 pass
@@ -98,8 +92,7 @@ class Journal:
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
 
-        If these values differ from those that `begin` returned, the transaction was aborted, and another writer has
-        begun a transaction with the same name.
+        If they differ from those that `begin` returned, the transaction was aborted, and its name was used again.
         """
         try:
             status = self._path(handle, OPEN).stat()
@@ -130,25 +123,14 @@ class Journal:
                 "or abort the transaction."
             ) from None
 
-    def is_committed(self, handle: Handle) -> bool:
-        """Return whether the journal records the commit of the transaction."""
-        return self._path(handle, COMMITTED).exists()
+    def has(self, state: str, handle: Handle) -> bool:
+        """Return whether the journal records that a pre-committed transaction is `COMMITTED`, or `LOST`."""
+        return self._path(handle, state).exists()
 
-    def is_lost(self, handle: Handle) -> bool:
-        """Return whether the journal records that Kafka aborted the transaction after its pre-commit."""
-        return self._path(handle, LOST).exists()
-
-    def commit(self, handle: Handle) -> None:
-        """Record that Kafka's coordinator has confirmed the commit of the transaction."""
-        self._become(handle, COMMITTED)
-
-    def lose(self, handle: Handle) -> None:
-        """Record that Kafka aborted the transaction after its pre-commit, so that its rows are lost."""
-        self._become(handle, LOST)
-
-    def _become(self, handle: Handle, suffix: str) -> None:
+    def become(self, state: str, handle: Handle) -> None:
+        """Record that a pre-committed transaction is `COMMITTED`, or that Kafka aborted it, so that it is `LOST`."""
         # A rename, so that a transaction has exactly one state at any moment, whatever crashes.
-        self._path(handle, PREPARED).replace(self._path(handle, suffix))
+        self._path(handle, PREPARED).replace(self._path(handle, state))
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:

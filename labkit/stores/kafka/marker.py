@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 
 from labkit.core.errors import JobFailed, LabError
 from labkit.core.records import Observation
-from labkit.stores.contract import Handle
+from labkit.stores.contract import Handle, already_committed
 from labkit.stores.kafka.reader import PARTITION, Owner
 from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
@@ -23,10 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed. Each batch has a consumer group, whose committed offset shows this.
-
-    If a commit of the query is in progress, wait until it ends.
-    """
+    """Return whether the batch is committed; wait for the end of a commit of the query that is in progress."""
     if (name := topic.find()) is None:
         return False
     # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
@@ -43,11 +40,9 @@ def transactional_id(topic: Topic, query: str) -> str:
 def marked(
     topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
 ) -> Iterator[Callable[[Observation], None]]:
-    """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
+    """Open one transaction for a batch's rows and its marker, as `labkit.stores.contract.Atomic` says.
 
-    Yields a function that writes one row into the transaction. The end of the `with` block commits; an exception
-    aborts. `refuse_fenced` is called with the query and this driver's number, and raises an error if a later driver has
-    replaced this driver. Raises `JobFailed` if the batch is already committed.
+    `refuse_fenced` gets the query and this driver's number; it raises an error if a later driver has replaced this one.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)
@@ -56,13 +51,9 @@ def marked(
         with explained(topic.address):
             initialise(writer, topic.timeout)
         refuse_fenced(handle.query, handle.incarnation)
-        # The answer is final only now, because initialising the id has ended any transaction of an earlier writer of
-        # the query.
+        # Final only now, as initialising the id has ended any transaction of an earlier writer.
         if has_marker(topic, handle.query, handle.batch):
-            raise JobFailed(
-                f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written "
-                "again."
-            )
+            raise already_committed(handle)
         with explained(topic.address):
             writer.begin_transaction()
         producer, sent = producer_of(writer), list[FutureRecordMetadata]()
@@ -76,7 +67,8 @@ def marked(
         _commit(topic, writer, handle, sent)
     # Otherwise the open transaction would block every read_committed reader until its timeout.
     except BaseException:
-        _abort(topic, name)
+        with suppress(LabError):
+            topic.coordinators.fence(name, topic.timeout)  # which also aborts the transaction
         raise
     finally:
         hang_up(writer)
@@ -99,12 +91,6 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
             f"Kafka aborted the transaction of batch {handle.batch} of the query {handle.query} before its commit, so "
             "none of its rows are visible; start the query again."
         )
-
-
-def _abort(topic: Topic, name: str) -> None:
-    # Fencing the writer also aborts its open transaction.
-    with suppress(LabError):
-        topic.coordinators.fence(name, topic.timeout)
 
 
 def _group(topic: str, query: str, batch: int) -> str:

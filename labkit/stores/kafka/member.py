@@ -36,20 +36,14 @@ class Member:
             failed.pop_all()
 
     def poll(self) -> list[int]:
-        """Return the offsets of the next records, or an empty list if no record came within 0.2 s.
-
-        A consumer that is not yet a member of its group first joins the group, which may take as long as a rebalance.
-        """
+        """Return the offsets of the records of 0.2 s, after joining the group, which may take a whole rebalance."""
         if not join(self._consumer):
             return []
         found = self._consumer.poll(timeout_ms=200)
         return [record.offset for records in found.values() for record in records]
 
     def has_read(self, records: int) -> bool:
-        """Return whether this member owns the partition and has read its first `records` records.
-
-        Kafka decides which member owns the partition.
-        """
+        """Return whether this member owns the partition and has read its first `records` records."""
         with suppress(KafkaTimeoutError):  # its position is not known yet
             mine = self._partition in self._consumer.assignment()
             return mine and (self._consumer.position(self._partition, timeout_ms=1_000) or 0) >= records
@@ -57,10 +51,7 @@ class Member:
 
     @property
     def generation(self) -> int:
-        """The number of the group's generation to which this consumer believes that it belongs.
-
-        Each rebalance begins a new generation.
-        """
+        """The number of the group's generation (one per rebalance) to which this consumer believes to belong."""
         return int(self._consumer.group_metadata().generation_id)
 
     def commit(self) -> None:
@@ -76,20 +67,13 @@ class Member:
 
 
 def least_session(broker: str) -> int:
-    """Return the shortest session timeout that the broker allows (`group.min.session.timeout.ms`), in milliseconds.
-
-    Returns Kafka's default if this user is not allowed to read the setting. Raises `ServiceUnavailable` if the broker
-    does not answer.
-    """
+    """Return the shortest session timeout in milliseconds that the broker allows, or Kafka's default."""
     with closing(Coordinators(broker)) as coordinators:
         return int(coordinators.setting("group.min.session.timeout.ms") or BROKERS_LEAST_SESSION)
 
 
 def fill(broker: str, topic: str, values: Iterable[str]) -> None:
-    """Write one record into a topic for each text in `values`, and wait until all replicas have the records.
-
-    Raises `JobFailed` if the broker refuses a record, and `ServiceUnavailable` if the broker does not answer.
-    """
+    """Write one record for each text in `values`, and wait for all replicas. Raises a `LabError`."""
     probe(broker)
     with explained(broker):
         producer = KafkaProducer(

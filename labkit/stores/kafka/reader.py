@@ -88,10 +88,7 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """Return the offset at which reading stops.
-
-        At read_committed this is the last stable offset, otherwise the end of the log.
-        """
+        """Return the offset at which reading stops: at read_committed the last stable one, otherwise the log's end."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0

@@ -17,8 +17,8 @@ from kafka import KafkaProducer
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.exposure import Span
 from labkit.core.records import Observation, Visibility
-from labkit.stores.contract import Handle, LostTransaction, Shown, Tell
-from labkit.stores.kafka.journal import Journal, Vote
+from labkit.stores.contract import Handle, LostTransaction, Shown, Tell, not_prepared
+from labkit.stores.kafka.journal import COMMITTED, LOST, Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
 from labkit.stores.kafka.topic import Topic
@@ -70,8 +70,7 @@ class KafkaStore:
             return
         for entry in self._reader(READ_COMMITTED).read():
             sent = None if entry.sent is None else Span.exactly(entry.sent)
-            is_alone = entry.owner is None
-            tell(Shown(sent, at_once=True) if is_alone else Shown(ready=sent))
+            tell(Shown(sent, at_once=True) if entry.owner is None else Shown(ready=sent))
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
@@ -82,10 +81,9 @@ class KafkaStore:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows after the last stable offset, which readers at read_committed do not receive yet.
+        """Yield the rows after the last stable offset, except those of aborted transactions.
 
-        The transactions of these rows are open, or they are committed but later in the log than an open transaction.
-        Rows of aborted transactions are left out.
+        Their transactions are open, or they are committed but later in the log than an open transaction.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -129,30 +127,22 @@ class KafkaStore:
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
+        """Open one transaction for a batch's rows and its marker, as `Atomic` says.
 
-        Yields a function that writes one row into the transaction. If the writer dies inside the `with` block, the
-        transaction stays open and its rows stay hidden. Readers at read_committed then also wait for later records,
-        until the query's next writer or the timeout aborts the transaction. Raises `JobFailed` if the batch is already
-        committed, or if a later driver has fenced this driver.
+        If the writer dies inside the `with` block, the transaction stays open and its rows stay hidden. Readers at
+        read_committed then also wait for later records, until the query's next writer or the timeout aborts the
+        transaction.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction with its own producer and transactional id.
-
-        Raises `JobFailed` if a transaction with this handle exists already, unless it was aborted.
-        """
+        """Open a transaction with its own producer and transactional id."""
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, and wait until readers can see its rows.
-
-        Raises `LostTransaction` if Kafka has aborted the transaction. Raises `JobFailed` if the transaction was never
-        prepared, or if Kafka no longer knows it.
-        """
+        """Commit, and wait until readers can see the rows. Also raises `JobFailed` if Kafka has forgotten it."""
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(
@@ -166,29 +156,25 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Try to commit a prepared transaction, and return the result; Kafka may have aborted the transaction before.
-
-        Raises `JobFailed` for a transaction that is not prepared.
-        """
+        """Try to commit a prepared transaction, and return the result. Raises `JobFailed` if it is not prepared."""
         if not self.folder.is_dir():
-            raise _not_prepared(self.folder, handle)
+            raise not_prepared(self.folder, handle)
         with self.journal.changing():
-            if self.journal.is_committed(handle):
+            if self.journal.has(COMMITTED, handle):
                 return Outcome.ALREADY_COMMITTED
-            # The journal is checked before Kafka, because after the id is initialised the coordinator no longer knows
-            # this transaction.
-            if self.journal.is_lost(handle):
+            # Before asking Kafka, which forgets this transaction when its id is initialised.
+            if self.journal.has(LOST, handle):
                 return Outcome.LOST
             vote = self.journal.vote(handle)
             if vote is None:
-                raise _not_prepared(self.folder, handle)
+                raise not_prepared(self.folder, handle)
             # Kafka opens a transaction with its first record, so without a record there is nothing to end.
             outcome = self._finish(handle, vote) if vote.rows else Outcome.COMMITTED
             if outcome is Outcome.LOST:
-                self.journal.lose(handle)
+                self.journal.become(LOST, handle)
             # Recorded only now: if this process dies before, the next one finds the vote and asks Kafka again.
             elif outcome is not Outcome.UNKNOWN:
-                self.journal.commit(handle)
+                self.journal.become(COMMITTED, handle)
             return outcome
 
     def abort(self, handle: Handle) -> None:
@@ -196,7 +182,7 @@ class KafkaStore:
         if self.topic.find() is None:
             return
         with self.journal.changing():
-            if self.journal.is_committed(handle):
+            if self.journal.has(COMMITTED, handle):
                 return
             # A local producer would continue sending, and would fail only when the broker refuses its epoch.
             for transaction in [each for each in self._open if each.handle == handle]:
@@ -204,7 +190,7 @@ class KafkaStore:
             description = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)
             if vote is not None and _is(description, Stage.COMPLETE_COMMIT, vote.producer):
-                self.journal.commit(handle)  # the process that committed it died before it could record that
+                self.journal.become(COMMITTED, handle)  # the process that committed it died before it could record that
                 return
             if description is not None:  # in any stage, because a record may still be in flight
                 self._fence(description.name)
@@ -212,10 +198,7 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order.
-
-        The local journal and Kafka's list of transactions are searched.
-        """
+        """Return the handles of all unfinished transactions that the local journal or Kafka lists."""
         handles = self.journal.unfinished()
         for described in self.transactions():
             with suppress(InvalidInput):
@@ -226,35 +209,26 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on.
-
-        A process that already has the store open may keep the old timeout.
-        """
+        """Set the timeout in seconds of later transactions, except in processes that have the store open already."""
         self.topic.expire_after(seconds)
 
     def unfinished(self) -> list[str]:
-        """Return the transactional ids of this store whose transactions Kafka reports as unfinished."""
         return [described.name for described in self.transactions()]
 
     def expired(self) -> list[str]:
-        """Return the transactional ids of this store whose transactions Kafka has aborted after a timeout."""
         names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
         descriptions = [self.topic.coordinators.describe(name) for name in names]
         return [described.name for described in descriptions if described is not None and described.stage in ABORTED]
 
     def transactions(self) -> list[TransactionDescription]:
         """Return Kafka's descriptions of this store's unfinished transactions, sorted by transactional id."""
-        topic = self.topic.find()
-        if topic is None:
+        if (topic := self.topic.find()) is None:
             return []
         names = self.topic.coordinators.unfinished(f"{topic}.")
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the first offset that a reader at read_committed cannot read: the first record of an open transaction.
-
-        Without an open transaction this is the end of the log.
-        """
+        """Return where a reader at read_committed stops: at the first open transaction, or the log's end."""
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
@@ -278,8 +252,7 @@ class KafkaStore:
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
-        # The producer is compared as well: the open transaction under this name may belong to another writer, and must
-        # not be committed here.
+        # The open transaction under this name may be another writer's, and is then not committed here.
         is_ongoing = _is(description, Stage.ONGOING, vote.producer)
         if is_ongoing:
             coordinators.end(name, vote.producer, commit=True)
@@ -294,8 +267,7 @@ class KafkaStore:
         """Find out from the rows in the topic how a transaction ended that Kafka's coordinator has forgotten."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
-        # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was
-        # aborted.
+        # Before the last stable offset all is decided, so a row missing at read_committed was aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
         is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
@@ -316,10 +288,6 @@ class KafkaStore:
 
 def _is(description: TransactionDescription | None, stage: Stage, producer: Producer) -> bool:
     return description is not None and description.stage is stage and description.producer == producer
-
-
-def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
-    return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
 
 
 def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:

@@ -115,11 +115,7 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed, and return the result.
-
-        The job has `ATTEMPTS` attempts with the requested transaction timeout. If a write fails in each attempt, the
-        job runs once more with the longer timeout `TIMEOUT`.
-        """
+        """Run the job until all records are committed, in the end with the timeout `TIMEOUT`; return the result."""
         try:
             return self._tried()
         except LabError:
@@ -149,7 +145,7 @@ class _Job:
             yield store
 
     def _run_attempt(self, store: KafkaStore, interval: float) -> None:
-        """Try once to complete a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
+        """Try once to write the records of an interval, pre-commit, complete the checkpoint and commit.
 
         If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """
@@ -188,15 +184,15 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds after the start of the present attempt.
+        """Wait until `moment` seconds after the start of the attempt; then also until Kafka has aborted what expired.
 
-        If the transaction exceeds its timeout during this time, also wait until Kafka has aborted it. Raises
-        `ServiceUnavailable` if the abort takes more than `PATIENCE` seconds.
+        Raises `ServiceUnavailable` if the abort takes more than `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             self._is_aborted(store, handle)
-        if not self._is_too_old(store) or self._is_aborted(store, handle):
+        is_too_old = self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
+        if not is_too_old or self._is_aborted(store, handle):
             return
         limit = f"{store.topic.timeout:g} s"
         self._say(f"attempt {self._attempt}: the transaction is open for more than {limit}; {WAITS}")
@@ -208,9 +204,6 @@ class _Job:
                     "the broker's setting transaction.abort.timed.out.transaction.cleanup.interval.ms."
                 )
             time.sleep(_LOOK)
-
-    def _is_too_old(self, store: KafkaStore) -> bool:
-        return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))

@@ -74,7 +74,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name. If the store has no topic yet, choose a name and write it to the store's folder."""
+        """Return the topic's name, which is chosen and written to the store's folder if there is none yet."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -94,7 +94,6 @@ class Topic:
         return self._coordinators
 
     def close(self) -> None:
-        """Close the connection to the broker if it is open."""
         coordinators, self._coordinators = self._coordinators, None
         if coordinators is not None:
             coordinators.close()
@@ -102,8 +101,7 @@ class Topic:
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
         """Return a new producer for the topic, and create the topic if it is missing.
 
-        With a transactional id, the producer is transactional, and the caller must initialise it. Without an id, the
-        producer is idempotent.
+        With a transactional id, the caller must initialise the producer. Without an id, the producer is idempotent.
         """
         probe(self.address)
         self._make()
@@ -123,10 +121,7 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Send a row with the producer `writer`, and return the future of the broker's acknowledgement.
-
-        `owner` identifies the row's transaction in a record header; it is None for a row without a transaction.
-        """
+        """Send a row of the transaction `owner`, if any, and return the future of the broker's acknowledgement."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
@@ -146,8 +141,7 @@ class Topic:
         try:
             draft.write_text(f"labkit-{uuid.uuid4().hex[:16]}", encoding="ascii")
             with suppress(FileExistsError):
-                # A link fails if the name exists. With a rename the last writer would win, and the first would write to
-                # another topic.
+                # A link fails if the name exists; after a rename, the first writer would write to another topic.
                 os.link(draft, self.folder / "topic")
         finally:
             draft.unlink(missing_ok=True)

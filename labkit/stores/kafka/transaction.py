@@ -12,7 +12,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
@@ -198,19 +198,13 @@ def explained(address: str) -> Iterator[None]:
 
 def open_transactions(address: str) -> list[TransactionDescription]:
     """Return all unfinished transactions of the Kafka cluster at this address (host:port), the oldest first."""
-    coordinators = Coordinators(address)
-    try:
+    with closing(Coordinators(address)) as coordinators:
         descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
-    finally:
-        coordinators.close()
     return sorted((each for each in descriptions if each and each.stage in UNFINISHED), key=lambda each: each.started)
 
 
 class Coordinators:
-    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster.
-
-    The cluster's address is given as host:port. The requests go to the cluster's transaction coordinators.
-    """
+    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster (host:port)."""
 
     def __init__(self, address: str) -> None:
         check_version()
@@ -231,13 +225,9 @@ class Coordinators:
         return None if value is None else float(value) / 1000
 
     def setting(self, name: str) -> str | None:
-        """Return the value of a broker setting, such as `group.min.session.timeout.ms`, as text.
-
-        Returns None if this user is not allowed to read the settings, or if the broker has no such setting.
-        """
+        """Return the value of a broker setting as text; None if there is none, or this user may not read it."""
         with explained(self._address), suppress(errors.AuthorizationError):
-            # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
-            # name its field differently.
+            # The configuration belongs to a broker, whose number has different names in versions of the protocol.
             brokers = self.admin.describe_cluster()["brokers"]
             number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {name: None})
@@ -270,10 +260,7 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until no commit or abort of the transactional id `name` is in progress; return the id's description.
-
-        Raises `ServiceUnavailable` after `PATIENCE` seconds. The description is None if Kafka does not know the id.
-        """
+        """Describe the transactional id `name` when no commit or abort of it is in progress any more."""
         deadline = time.monotonic() + PATIENCE
         while (
             (description := self.describe(name))
@@ -369,10 +356,7 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
-
-        The request is repeated while the coordinator is busy with an earlier request.
-        """
+        """Send a request to the coordinator of the id `name` until it is free; return (error class, response)."""
 
         async def send() -> Any:
             node = await self.admin._find_coordinator_id(  # noqa: SLF001 - no public name
@@ -383,8 +367,7 @@ class Coordinators:
         def once() -> tuple[type[errors.KafkaError], Any]:
             answer = self.admin._manager.run(send)  # noqa: SLF001 - no public name
             error = errors.for_code(answer.error_code)
-            # This means "not yet": the coordinator is still writing the markers of the previous transaction, or has
-            # moved.
+            # "Not yet": the coordinator still writes the markers of the previous transaction, or has moved.
             if error is errors.ConcurrentTransactionsError or issubclass(error, _ELSEWHERE):
                 raise error
             return error, answer

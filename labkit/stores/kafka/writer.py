@@ -68,10 +68,7 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has all rows, then store the data for a commit in the local journal.
-
-        Raises `JobFailed` if the transaction was aborted.
-        """
+        """Wait until the broker has all rows, then write the vote. Raises `JobFailed` if it was aborted."""
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
@@ -79,18 +76,14 @@ class KafkaTransaction:
                 raise self._aborted("another process has aborted the transaction")
             flush(self._writer)
             self._check(self._sent)
-            # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
-            # vote would be for an empty one.
+            # After some errors (KIP-360) the client raises its epoch, and the vote would be for nothing.
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("after an error, the Kafka client began a new epoch, which aborts the transaction")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer. An open transaction is not aborted.
-
-        Java's producer, by contrast, would abort the transaction.
-        """
+        """Accept no more rows and close the producer. Unlike with Java's, an open transaction is not aborted."""
         self._is_open = False
         self.hang_up()
 
@@ -123,10 +116,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a transaction timeout that is above the broker's maximum.
-
-    Both times are in seconds; `maximum` is None if it is unknown.
-    """
+    """Return the error for a transaction timeout (seconds) that is above the broker's maximum, if that is known."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

@@ -1,4 +1,4 @@
-"""Pools of connections to PostgreSQL, each for one schema; idle connections outlive the store that used them.
+"""Connections of PostgreSQL stores, each for one schema; idle connections outlive the store that used them.
 
 Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a process
 keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its process, and is
@@ -50,35 +50,23 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The pool of PostgreSQL connections of one store in this process.
-
-    A caller takes a connection for one statement or transaction, and then gives the connection back.
-    """
+    """The PostgreSQL connections of one store in this process, taken for one statement or transaction at a time."""
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
         self.place = redacted(address)
         self._schema = schema
         self._clock = clock
-        self._idle: list[Idle] = []
         self._taken: list[Connection] = []
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take a connection out of the pool, or open a new one. It is reserved for the caller until `give`."""
+        """Take an idle connection, or open a new one. It is reserved for the caller until `give`."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
-        connection = self._find() or self._new()
+        connection = _keeper.take(self._key(), self._clock()) or self._new()
         with self._lock:
             self._taken.append(connection)
         return connection
-
-    def _find(self) -> Connection | None:
-        with self._lock:
-            while self._idle:
-                idle = self._idle.pop()
-                if is_usable(idle, self._clock()):
-                    return idle.connection
-        return _keeper.take(self._key(), self._clock())
 
     def _new(self) -> Connection:
         connection = connect(self.address)
@@ -107,15 +95,15 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Give a connection back to the pool, or close the connection if it is broken or in a transaction."""
+        """Give a connection back, which closes it if it is broken or in a transaction."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
             connection.close()
         with self._lock:
             self._taken.remove(connection)
-            if idle:
-                self._idle.append(Idle(connection, self._clock()))
+        if idle:
+            _keeper.keep(self._key(), Idle(connection, self._clock()))
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
@@ -128,17 +116,14 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Close the connections in use, which rolls back their transactions; pass idle connections to the `Keeper`."""
+        """Close the connections in use, which rolls back their transactions; idle ones stay for other stores."""
         with self._lock:
             for connection in self._taken:
                 connection.close()
-            while self._idle:
-                # The oldest first, because the keeper closes those first that it received first.
-                _keeper.keep(self._key(), self._idle.pop(0))
 
 
 class Keeper:
-    """The idle connections of closed stores in this process. A store with the same server and schema can reuse them."""
+    """The idle connections in this process. Every store with the same server and schema can use them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -146,18 +131,13 @@ class Keeper:
         self._lock = threading.Lock()
 
     def take(self, key: str, now: float) -> Connection | None:
-        """Remove and return an idle connection for this key (server and settings), or return None if there is none.
-
-        `now` is the time of the pool's clock in seconds. Connections that were idle for too long are closed.
-        """
+        """Remove and return an idle connection for this key (server and settings), or None; `now` is the time."""
         with self._lock:
             # The freshest first, because the server will close it last.
-            for number in reversed(range(len(self._kept))):
-                if self._kept[number][0] != key:
-                    continue
-                _, idle = self._kept.pop(number)
-                if is_usable(idle, now):
-                    return idle.connection
+            for entry in [each for each in reversed(self._kept) if each[0] == key]:
+                self._kept.remove(entry)
+                if is_usable(entry[1], now):
+                    return entry[1].connection
         return None
 
     def keep(self, key: str, idle: Idle) -> None:
@@ -179,11 +159,10 @@ class Keeper:
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether an idle connection may be used again; if not, close it.
+    """Return whether an idle connection may be used again; if not, close it. This neither reads nor sends data.
 
     A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
-    unasked, which it does before it closes a connection. `now` is the present time of the pool's clock, in seconds. The
-    check neither reads nor sends data.
+    unasked, which it does before it closes a connection. `now` is the present time of the pool's clock, in seconds.
     """
     connection = idle.connection
     if connection.closed:

@@ -13,7 +13,7 @@ from psycopg import errors, sql
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.records import Observation
 from labkit.host.servers.postgres_connection import BEGIN, Connection, Step, at_once, explained, meanwhile
-from labkit.stores.contract import Handle, fenced
+from labkit.stores.contract import Handle, already_committed, fenced
 from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
 
@@ -41,10 +41,7 @@ class OpenTransaction:
                 self._send(connection)
 
     def prepare(self) -> None:
-        """Send the remaining rows, and pre-commit with PREPARE TRANSACTION. Then any process can commit.
-
-        Raises `JobFailed` if the transaction was aborted.
-        """
+        """Send the remaining rows, and pre-commit. Raises `JobFailed` if the transaction was aborted."""
         connection = self._open()
         with self._ending_by_error(connection):
             self._send(connection)
@@ -84,8 +81,7 @@ class OpenTransaction:
             self._connection = None
             connection.close()
             self._pool.give(connection)
-            # An abort closes this connection from the server's side, as if the server were gone; the row in `opened`
-            # tells the two apart.
+            # An abort looks as if the server were gone; the row in `opened` tells the two apart.
             if isinstance(error, ServiceUnavailable) and self._was_aborted():
                 raise self._aborted() from error
             raise
@@ -133,10 +129,7 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer, and return the transaction's name and the rows as parameters of SQL statements.
-
-        The statements are `INSERT` and `NOTE` in `labkit.stores.postgres.schema`.
-        """
+        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
@@ -164,11 +157,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Write a row about the writer (its server process) to the table `opened`, and begin a batch's transaction.
+    """Do as `open_noted` for the transaction of a batch, which begins with the batch's marker.
 
-    The row is committed before the transaction begins, on the same connection; the batch's marker is in the
-    transaction. Returns the row's number, which is new in each call. Raises `JobFailed` if the batch is already
-    committed, or if a later driver of the query has called `fence`.
+    Raises `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -178,9 +169,7 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     if not noted:
         _give_up(connection, handle)
         connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
-        raise JobFailed(
-            f"Batch {handle.batch} of the query {handle.query} is committed already, so its rows are not written again."
-        )
+        raise already_committed(handle)
     return int(noted[0][0])
 
 
@@ -191,8 +180,7 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 def _give_up(connection: Connection, handle: Handle) -> None:
     """Roll back a transaction that could not begin. Raises `JobFailed` if its driver has been fenced."""
-    # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
-    # is right in both cases.
+    # Whether the server skipped statements after an error or has opened a transaction.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
@@ -233,9 +221,8 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
     """Commit a prepared transaction, and give it the next number in the table `visible`.
 
-    These numbers are in the order in which transactions became visible. To keep other processes from drawing a number
-    before the commit, this function takes an advisory lock, which the caller must release with `let_go`. Returns False
-    if no prepared transaction has this handle.
+    To keep other processes from drawing a number before the commit, this function takes an advisory lock, which the
+    caller must release with `let_go`. Returns False if no prepared transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -244,10 +231,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Release the advisory lock of `finish`, and delete the committed transaction's rows from the table `staged`.
-
-    The table holds copies of rows, which are needed only before the commit.
-    """
+    """Release the advisory lock of `finish`, and delete the copies of a committed transaction's rows in `staged`."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -291,10 +275,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
-
-    Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
-    """
+    """Abort a transaction, prepared or open. Raises `JobFailed` if that takes more than `ABORT_SECONDS`."""
     end = time.monotonic() + ABORT_SECONDS
     while not (_end(connection, "ROLLBACK", names.gid_of(schema, handle)) or _end_open(connection, str(handle))):
         if time.monotonic() > end:
@@ -310,10 +291,7 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row in the table `opened`, and close its writer's connection.
-
-    If the writer is preparing the transaction at this moment, change nothing and return False.
-    """
+    """Delete the row in `opened` and close the writer's connection; return False if the writer is preparing."""
     try:
         with connection.transaction():
             connection.execute(
@@ -332,10 +310,7 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection, and wait up to 5 s for its end.
-
-    `writer` is (pid, start time). Both must match, because a later process may have the same pid.
-    """
+    """End the server process `writer`, (pid, start time), since a pid alone may be reused; wait up to 5 s."""
     connection.execute(_TERMINATE, list(writer))
 
 
@@ -346,10 +321,7 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the row of the transaction `name` in the table `opened`; return whether there was such a row.
-
-    If `number` is given, the row is deleted only if it has this number.
-    """
+    """Delete the row of a transaction (with this number, if given) in `opened`; return whether it was there."""
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 

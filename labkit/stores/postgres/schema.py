@@ -101,11 +101,7 @@ MARK = "labkit: "
 
 
 def schema_of(location: Path) -> str:
-    """Return the name of the PostgreSQL schema for a store's location.
-
-    A location without a folder part is itself the name. For any other path the name is `labkit_` and a hash of the
-    path.
-    """
+    """Return the schema's name for a store's location: a location without folders itself, otherwise a hash of it."""
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
@@ -118,10 +114,7 @@ def lock_of(schema: str) -> int:
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix for the names of a store's prepared transactions.
-
-    The prefix is necessary because these names must be unique in the whole server.
-    """
+    """Return the prefix for the names of a store's prepared transactions, which are unique in the whole server."""
     return f"labkit:{schema}:"
 
 

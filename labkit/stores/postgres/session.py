@@ -27,10 +27,7 @@ class Answer(NamedTuple):
 
 
 class SqlConnection:
-    """One connection to PostgreSQL for the SQL statements that a learner types in a notebook.
-
-    The statements run in the schema `schema`. If this schema is missing, it is created.
-    """
+    """A connection to PostgreSQL for a notebook's statements, in a schema that is created if it is missing."""
 
     def __init__(self, address: str, schema: str) -> None:
         self._place = redacted(address)
@@ -42,14 +39,10 @@ class SqlConnection:
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Run one SQL statement and return the server's answer, which may be an SQL error.
-
-        Raises `ServiceUnavailable` if the connection was closed with `close`.
-        """
+        """Run one statement, and return the answer, perhaps an SQL error. Raises `ServiceUnavailable` after `close`."""
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
-        # The name is recorded before the statement is sent, because a connection that breaks on the way back may still
-        # have prepared it.
+        # Before the statement is sent: a connection that breaks on the way back may have prepared it.
         if preparation := _PREPARE.match(statement):
             self.gids.append(preparation[1])
         try:

@@ -20,21 +20,13 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.exposure import Span
 from labkit.core.records import Observation
 from labkit.host import addresses
-from labkit.host.servers.postgres_connection import (
-    BEGIN,
-    RIGHTS,
-    Connection,
-    Row,
-    Step,
-    at_once,
-    explained,
-    transaction,
-)
-from labkit.stores.contract import Handle, Shown, Tell, Transaction, fenced
+from labkit.host.servers import postgres_connection as server
+from labkit.host.servers.postgres_connection import BEGIN, Connection, Row, Step, at_once, explained, transaction
+from labkit.stores.contract import Handle, Shown, Tell, Transaction, exists_already, fenced, not_prepared
 from labkit.stores.postgres import prepared
 from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
@@ -55,14 +47,10 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every appended row and every value that a key ever had, in the order in which they became visible."""
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
-
-        All times come from the server's clock. The time of a commit is read immediately before the commit.
-        """
+        """Yield the rows of `history` with times of the server's clock, read right before each commit."""
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()
@@ -95,11 +83,9 @@ class PostgresStore:
             pool.close()
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in one transaction. After the call they even survive a power cut."""
         self._publish(names.APPEND, rows)
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the rows of these keys in one transaction. A change log keeps every value for `history`."""
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
@@ -107,12 +93,7 @@ class PostgresStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
-
-        Yields a function that writes one row into the transaction. The end of the `with` block commits; if the writer
-        dies before, the server rolls back. Raises `JobFailed` if the batch is already committed, or if a later driver
-        has fenced this driver.
-        """
+        """Open a transaction for a batch. Raises `JobFailed` if the batch is committed, or this driver is fenced."""
         name = names.ATOMIC + str(handle)
         with self._ready().using() as connection:
             number, rows = prepared.open_atomic(connection, name, handle), Rows(name)
@@ -123,7 +104,8 @@ class PostgresStore:
 
             try:
                 yield write
-                self._seal(connection, rows, {"name": name, "number": number})
+                seal = Step(prepared.SEAL, {"name": name, "number": number})
+                at_once(connection, *rows.steps(), self._lock, seal, Step("COMMIT"))
             except BaseException as error:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
@@ -134,11 +116,6 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a two-phase transaction.
-
-        Raises `JobFailed` if a transaction with this handle is open, prepared or committed, or if a later driver has
-        called `fence`.
-        """
         pool = self._ready()
         connection = pool.take()
         try:
@@ -146,28 +123,21 @@ class PostgresStore:
                 number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
                     self._refuse_disabled(connection)
-                    raise JobFailed(
-                        f"{self._place}: the transaction {handle} exists already; begin one with another handle."
-                    )
+                    raise exists_already(self._place, handle)
         except BaseException:
             pool.give(connection)
             raise
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed.
-
-        Raises `JobFailed` if the transaction is neither prepared nor committed.
-        """
-        refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
-            raise refusal
+            raise not_prepared(self._place, handle)
         with self._pool.using() as connection:
             carried = "SELECT FROM committed WHERE handle = %s"
             try:
                 done = prepared.finish(connection, self.schema, handle)
                 if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
-                    raise refusal
+                    raise not_prepared(self._place, handle)
             finally:
                 # Released only after the commit is visible or has failed: a later number means rows visible later.
                 prepared.let_go(connection, self.schema, handle)
@@ -183,23 +153,16 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
-            # A set, because a prepared transaction is in both lists: nobody sees yet that it deleted its row in
-            # `opened`.
+            # A set, because nobody sees yet that a prepared transaction has deleted its row in `opened`.
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
-
-        If such a driver has open transactions with a marker, they are rolled back. Its two-phase transactions stay as
-        they are; recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this
-        method before.
-        """
+        """Fence earlier drivers of the query, and roll back their open transactions with a marker."""
         with self._ready().using() as connection:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
-            # Recovery does not know transactions with a marker, and each locks its marker's row, for which the replay
-            # of its batch would wait.
+            # Recovery does not know them, and the replay of their batches would wait for their markers' locks.
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
@@ -214,7 +177,9 @@ class PostgresStore:
             allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
             may, user = connection.execute(allowed).fetchone() or (False, "")
             if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
-                raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
+                raise InvalidInput(
+                    f"PostgreSQL at {self._place}: the user {user} may not write there; {server.RIGHTS}."
+                )
 
     def destroy(self) -> None:
         """Roll back all transactions of the store, also those of other processes, and drop the store's schema."""
@@ -252,7 +217,7 @@ class PostgresStore:
     def _ready(self) -> Pool:
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
+                at_once(connection, self._lock)
                 # Checked again under the lock: another process may have created the schema in the meantime.
                 if not _exists(connection, self.schema):
                     connection.execute(names.creation(self.schema, self.location))
@@ -261,13 +226,13 @@ class PostgresStore:
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
         # The rows are numbered under the lock, so that their numbers are in the order of visibility.
-        lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._ready().using() as connection:
-            at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
+            at_once(connection, *BEGIN, self._lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
-    def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
-        lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
+    @property
+    def _lock(self) -> Step:
+        """The statement that waits, within a transaction, until no other process makes rows of this store visible."""
+        return Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
@@ -279,10 +244,7 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas.
-
-    Call this function only for a PostgreSQL server that labkit has started.
-    """
+    """Drop the stores of runs without a folder from labkit's own server; return the names of their schemas."""
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
