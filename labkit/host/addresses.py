@@ -49,27 +49,18 @@ def required_cache_folder(what: str, otherwise: str = "") -> Path:
 
 
 def note(service: str) -> Path | None:
-    """Return the path of the file in which labkit notes the address of a server that it has started.
-
-    `service` is `postgres` or `kafka`. Return None for a user without a home folder.
-    """
+    """Return the file for the address of labkit's own `postgres` or `kafka`; None without a home folder."""
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 
 
 def postgres() -> str:
-    """Return the connection string of a PostgreSQL server: the value of LABKIT_POSTGRES, or else labkit's own server.
-
-    Raises `ServiceUnavailable` if the variable is not set and labkit has started no server.
-    """
+    """Return the connection string from LABKIT_POSTGRES, or of labkit's own server. Raises `ServiceUnavailable`."""
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """Return the host:port of a Kafka broker: the value of LABKIT_KAFKA if it is set, or else labkit's own broker.
-
-    Raises `ServiceUnavailable` if the variable is not set and labkit has started no broker.
-    """
+    """Return the host:port from LABKIT_KAFKA, or of labkit's own broker. Raises `ServiceUnavailable`."""
     return _find("kafka", KAFKA, "Kafka broker")
 
 

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from labkit.core.extras import require
+from labkit.host import durable
 from labkit.host.addresses import cache_folder
 from labkit.host.java import Java
 
@@ -31,10 +32,7 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of the JVM's class-data archive (AppCDS) for this Java and these jars, whether or not it exists.
-
-    The jars are PySpark's by default. Return None for a user without a home folder.
-    """
+    """Return the path for the class-data archive of this Java and these jars; None without a home folder."""
     folder = cache_folder()
     return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 
@@ -50,12 +48,8 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and seal it.
-
-    The seal, a small file, marks the archive as complete.
-    """
-    # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
-    # moment.
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and seal it."""
+    # The mode first, so that under its real name an archive is never open to others.
     part.chmod(0o600)
     part.replace(path)
     seal(path)
@@ -66,14 +60,8 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark a class-data archive (AppCDS) as complete by a seal, a small file with the archive's size and time.
-
-    If the archive changes afterwards, it no longer matches the seal, so `find_archive` ignores it.
-    """
-    # Written aside and renamed, so that a seal is complete or absent.
-    unfinished = _seal_of(path).with_suffix(".part")
-    unfinished.write_text(_state(path), encoding="ascii")
-    unfinished.replace(_seal_of(path))
+    """Mark an archive as complete by a small file with its size and time, which no longer fit if it changes."""
+    durable.replace(_seal_of(path), _state(path))
 
 
 def _is_sealed(path: Path) -> bool:

@@ -25,9 +25,6 @@ def keep_to_one(number: int) -> None:
 
 
 def let_use_all(process: int) -> None:
-    """Let a child use all processors that this process could use before `keep_to_one`; `process` is the child's id.
-
-    Must be called before the child starts threads of its own.
-    """
+    """Undo `keep_to_one` for a child with the id `process`, before the child starts threads of its own."""
     if _all:
         os.sched_setaffinity(process, _all)

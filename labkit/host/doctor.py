@@ -47,10 +47,9 @@ class Finding:
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Check everything that labkit needs on this machine, from the Python version to free memory.
+    """Return one result for each part of this machine that labkit needs, from the Python version to free memory.
 
-    Return a list with one result for each part of the machine, and change nothing. `folder` is where runs would be
-    stored (default: the working folder).
+    `folder` is where runs would be stored (default: the working folder).
     """
     folder = Path.cwd() if folder is None else folder
     return [
@@ -89,14 +88,7 @@ def find_chromium() -> Path | None:
     return next((Path(path) for path in paths if path), None)
 
 
-def _finding(
-    name: str,
-    ok: bool,  # noqa: FBT001  # the order of the fields of Finding
-    detail: str,
-    remedy: str,
-    *,
-    required: bool = True,
-) -> Finding:
+def _finding(name: str, ok: bool, detail: str, remedy: str, *, required: bool = True) -> Finding:  # noqa: FBT001
     return Finding(name, ok, required, detail, "" if ok else remedy)
 
 
@@ -167,12 +159,8 @@ def _fast_start() -> Finding:
 
 def _disk(folder: Path) -> Finding:
     free = shutil.disk_usage(_nearest(folder)).free
-    return _finding(
-        "disk",
-        free >= DISK_NEEDED,
-        f"{free / GIGABYTE:.1f} GB free in {folder}",
-        f"free {DISK_NEEDED / GIGABYTE:.1f} GB there, or work in another folder",
-    )
+    remedy = f"free {DISK_NEEDED / GIGABYTE:.1f} GB there, or work in another folder"
+    return _finding("disk", free >= DISK_NEEDED, f"{free / GIGABYTE:.1f} GB free in {folder}", remedy)
 
 
 def _ports() -> Finding:
@@ -219,14 +207,11 @@ def _service(name: str) -> Finding:
 
 def _system_calls() -> Finding:
     why = supported()
-    return _finding(
-        "system calls",
-        not why,
-        why.rstrip(".") or "can be watched",
+    remedy = (
         "needed for `labkit effects` and `labkit crashtest --command`; without it the test of a sink kills only "
-        "between lines of Python",
-        required=False,
+        "between lines of Python"
     )
+    return _finding("system calls", not why, why.rstrip(".") or "can be watched", remedy, required=False)
 
 
 def _chromium() -> Finding:

@@ -40,18 +40,16 @@ def is_temporary(path: Path) -> bool:
 
 
 def replace(path: Path, content: bytes | str) -> None:
-    """Replace the whole content of a file atomically; text is written as UTF-8.
+    """Replace the whole content of a file atomically, so that it survives a power cut; text is written as UTF-8.
 
-    When this returns, the new content survives a power cut. If several processes write at the same time, the last one
-    wins. If writing fails, this raises `OSError`, the file keeps its old content, and no temporary file remains.
+    If writing fails, this raises `OSError`, the file keeps its old content, and no temporary file remains.
     """
     draft = temporary(path)
     try:
         with draft.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            # Content first, then the name: if the rename reached the disk before the content, a loss of power would
-            # leave an empty file.
+            # Content first: if only the rename reached the disk, a loss of power would leave an empty file.
             os.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
@@ -73,10 +71,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Fsync a folder, so that changes of the names in it survive a power cut. Raises `OSError`.
-
-    A name changes when a file is created, renamed or removed.
-    """
+    """Fsync a folder, so that files created, renamed or removed in it stay so after a power cut. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -106,8 +101,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
     First delete all unlocked folders with this `prefix`, because they belonged to killed processes.
     """
-    # Under the lock of `place`: between the creation of a folder and its own lock another process would otherwise
-    # delete it as that of a dead process.
+    # Under the lock of `place`, as another process would delete a folder that is not locked yet.
     with locked(place):
         for left in place.glob(f"{prefix}*"):
             with suppress(OSError), locked(left, wait=False):
@@ -146,15 +140,12 @@ def append_line(descriptor: int, line: bytes) -> None:
     `read_lines` skips it. Raises `OSError`, also if only a part of the line fits on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
-    content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
+    size = os.fstat(descriptor).st_size
+    is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+    content = (_TORN if is_torn else b"") + line + b"\n"
     # On a nearly full disk the kernel writes only a part, and returns its size.
     if os.write(descriptor, content) != len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _ends_torn(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -174,11 +165,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` in the `with` block into an error of labkit whose message names a file.
+    """Turn an `OSError` in the `with` block into an error of labkit that names the error's file, or else `path`.
 
-    The message names the file in the `OSError`, or `path` if the `OSError` has none. Raises `InvalidInput` if the user
-    should choose another path, for example because of a missing permission, and `JobFailed` for other problems, such as
-    a full disk.
+    Raises `InvalidInput` if the user should choose another path, for example because of a missing permission, and
+    `JobFailed` for other problems, such as a full disk.
     """
     try:
         yield

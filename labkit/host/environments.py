@@ -43,11 +43,7 @@ class NotInstalled(LabError):
 
 
 def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run commands in sequence, and return the output of the last one.
-
-    The commands are those that make `folder`, for example install packages into it. If a command fails, delete the
-    folder and raise `NotInstalled`. `environment` has the environment variables of the commands.
-    """
+    """Run the commands that make `folder`, and return the last output. On failure delete it, raise `NotInstalled`."""
     output = ""
     for command in steps:
         done = subprocess.run(
@@ -61,11 +57,10 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 
 
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
-    """Return the path of Python in a virtual environment with these requirements, and a list of the packages there.
+    """Return the path of Python in a virtual environment with these requirements, and its packages, `name==version`.
 
-    The packages are texts `name==version`. The environment is kept in labkit's cache, under `name` and a digest of the
-    requirements and of the Python that runs labkit. If the environment is missing, labkit creates it. Raises
-    `NotInstalled` if the creation fails, and `ServiceUnavailable` if the user has no cache folder.
+    The environment is kept in labkit's cache, under `name` and a digest of the requirements and of the Python that runs
+    labkit. Raises `NotInstalled` if it cannot be created, and `ServiceUnavailable` if the user has no cache folder.
     """
     cache = required_cache_folder("Virtual environments")
     content = "\n".join([*requirements, sys.version, sys.executable])
@@ -89,23 +84,20 @@ def _install(requirements: Sequence[str], folder: Path) -> str:
     # A pipeline starts many times, and writing byte code then would be an effect.
     install = [*quiet, "pip", "install", "--compile-bytecode", "--python", python, *requirements]
     making = [*quiet, "venv", "--python", sys.executable, str(folder)]
-    return run_steps([making, install, [*uv, "pip", "freeze", "--python", python]], folder, _environment_of_uv())
+    listed = subprocess.run([*pip_command(), "config", "list"], capture_output=True, text=True, check=False).stdout
+    environment = {**uv_variables(listed), **os.environ}
+    return run_steps([making, install, [*uv, "pip", "freeze", "--python", python]], folder, environment)
 
 
 def find_uv() -> list[str] | None:
     """Return the command that starts uv, as a list of words; None if uv is not installed."""
     if importlib.util.find_spec("uv") is not None:
         return own_python("-m", "uv")
-    found = shutil.which("uv")
-    return None if found is None else [found]
+    return [found] if (found := shutil.which("uv")) else None
 
 
 def pip_command() -> list[str]:
-    """Return the command that starts pip for this Python, as a list of words.
-
-    If pip is not installed, the command lets uv run pip. Raises `ServiceUnavailable` if neither pip nor uv is
-    installed.
-    """
+    """Return the command that starts pip for this Python, or uv's pip. Raises `ServiceUnavailable` without both."""
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     if (uv := find_uv()) is None:
@@ -115,16 +107,8 @@ def pip_command() -> list[str]:
     return [*uv, "tool", "run", "--python", sys.executable, "pip"]
 
 
-def _environment_of_uv() -> dict[str, str]:
-    listed = subprocess.run([*pip_command(), "config", "list"], capture_output=True, text=True, check=False).stdout
-    return {**uv_variables(listed), **os.environ}
-
-
 def uv_variables(listed: str) -> dict[str, str]:
-    """Return pip's settings as the environment variables that uv reads for the same purpose, a dict from name to value.
-
-    `listed` is the output of `pip config list`.
-    """
+    """Return uv's environment variables for the settings that `pip config list` prints."""
     settings = {}
     pairs = [line.partition("=") for line in listed.splitlines()]
     for section in _SECTIONS:

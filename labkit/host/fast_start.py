@@ -40,11 +40,7 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """Return the ways of starting Spark faster that the environment variable LABKIT_FAST allows; all if it is not set.
-
-    The variable contains `none`, or some of `NAMES`, separated by commas. `environment` replaces `os.environ`. Raises
-    `InvalidInput` for an unknown name.
-    """
+    """Return the ways that LABKIT_FAST allows, all if it is not set. Raises `InvalidInput` for an unknown name."""
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:

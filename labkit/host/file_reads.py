@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 IN_ACCESS, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE, IN_OPEN = 0x1, 0x8, 0x10, 0x20
@@ -41,10 +40,7 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Counts, by inotify, how often any process opens, reads and writes certain files within a `with` block.
-
-    Without inotify, or with more than `MOST_FOLDERS` folders, no file is observed and `covers` returns False.
-    """
+    """Counts, by inotify, how often any process opens, reads and writes certain files within a `with` block."""
 
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
         """Prepare to observe all files below `folders`, and also the single files in `files`.
@@ -66,8 +62,7 @@ class FileReads:
         self._descriptor = begin(os.O_NONBLOCK | os.O_CLOEXEC) if begin else -1
         self._blind = self._descriptor < 0
         below = list(islice(_below(self._folders), MOST_FOLDERS + 1))
-        if len(below) > MOST_FOLDERS:
-            self._blind = True
+        self._blind = self._blind or len(below) > MOST_FOLDERS
         for paths, watched in () if self._blind else ((below, self._names), (self._singles, self._files)):
             for path in paths:
                 number = libc.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
@@ -75,9 +70,7 @@ class FileReads:
                     watched[number] = path
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
@@ -91,10 +84,7 @@ class FileReads:
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether every process that opened this file so far wrote and closed it, and none read it.
-
-        The result is False if the reads of this file are not observed.
-        """
+        """Return whether the reads of this file are observed, and every process that opened it only wrote it."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

@@ -52,18 +52,11 @@ class JarSet:
         return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:
-        """Return the folder for these jars in the user's cache, whether or not it exists.
-
-        Raises `ServiceUnavailable` for a user without a home folder.
-        """
+        """Return the folder for these jars in the user's cache. Raises `ServiceUnavailable` without a home folder."""
         return required_cache_folder(f"The jars of {self.what}") / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the verified jars; download the jars if the folder is missing.
-
-        By default, `folder` is in the user's cache. Raises `ServiceUnavailable` if the download fails, or if a jar is
-        missing or does not have its SHA-256 sum.
-        """
+        """Return the folder with the verified jars; download it if it is missing. Raises `ServiceUnavailable`."""
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
             self._fetch(java, folder)
@@ -71,10 +64,7 @@ class JarSet:
         return folder
 
     def check(self, folder: Path) -> None:
-        """Verify that a folder contains exactly these jars, each with its SHA-256 sum.
-
-        Raises `ServiceUnavailable` with the name of a jar that differs, is missing, or does not belong there.
-        """
+        """Raise `ServiceUnavailable` unless a folder contains exactly these jars, each with its SHA-256 sum."""
         expected = self.sums()
         state = _state(folder, expected)
         if _read(folder / SEAL) == state:
@@ -82,9 +72,8 @@ class JarSet:
         present = {path.name for path in folder.glob("*.jar")}
         wrong = [f"{name} is missing" for name in sorted(expected.keys() - present)]
         wrong += [f"{name} is a file that does not belong there" for name in sorted(present - expected.keys())]
-        wrong += [
-            f"{name} differs" for name in sorted(present & expected.keys()) if _sum(folder / name) != expected[name]
-        ]
+        both = sorted(present & expected.keys())
+        wrong += [f"{name} differs" for name in both if _sum(folder / name) != expected[name]]
         if wrong:
             raise ServiceUnavailable(
                 f"{folder}: {wrong[0]}, so its jars do not match labkit's list of SHA-256 sums; delete this folder, "
@@ -102,8 +91,7 @@ class JarSet:
                 self._retrieve(java, package, aside)
             self.check(aside / "jars")
             try:
-                # Renaming a folder fails if the target is a folder with files: if two processes download at once, the
-                # first result stays.
+                # This fails if the target has files: of two downloads at once, the first result stays.
                 (aside / "jars").rename(folder)
             except OSError:
                 if not folder.is_dir():  # otherwise another process was first
@@ -146,10 +134,7 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Download a Maven package into `aside/jars` with Apache Ivy, and return Ivy's output.
-
-    With `transitive`, also download the packages that it depends on.
-    """
+    """Download a Maven package, and if `transitive` its dependencies, into `aside/jars`; return Ivy's output."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",

@@ -66,19 +66,13 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
 
 
 def java_for_spark() -> Java:
-    """Return the Java that runs Spark.
-
-    Raises `MissingExtra` if PySpark is not installed, and `ServiceUnavailable` if there is no suitable Java.
-    """
+    """Return the Java that runs Spark. Raises `MissingExtra` without PySpark, otherwise the error of `find_java`."""
     require("pyspark")
     return find_java()
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
-    """Return the feature release and the full version, such as (17, "17.0.15"), from the output of `java -version`.
-
-    Return None if the output contains no version.
-    """
+    """Return the version in the output of `java -version`, such as (17, "17.0.15"); None if there is none."""
     match = _VERSION.search(answer)
     return (int(match["major"]), match["release"]) if match else None
 
@@ -110,8 +104,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # In its own session, so that a launcher that hangs can be killed together with all processes that it has
-            # started.
+            # In its own session, so that a launcher that hangs is killed with all that it has started.
             start_new_session=True,
         )
     except OSError as error:

@@ -12,23 +12,17 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
-    """One line of an input log, the JSON Lines file that the word-count job reads, such as `{"word": "hello"}`.
-
-    The line's offset is its number, from 0.
-    """
+    """A line of an input log in JSON Lines, such as `{"word": "hello"}`. Its offset is its number, from 0."""
 
     word: str
 
 
 _decoder = msgspec.json.Decoder(LogLine)
+_REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """Return the word in one line of an input log, such as `{"word": "hello"}`; `offset` is the line number from 0.
-
-    Raises `InvalidInput` if the line has another form. The message names the file `path`, the line (from 1) and the
-    remedy.
-    """
+    """Return the word in line `offset` (from 0) of an input log. Raises `InvalidInput` for any other line."""
     _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word
@@ -44,9 +38,6 @@ def _refuse_long(raw: bytes, path: Path, offset: int) -> None:
         raise InvalidInput(f"{path}, line {offset + 1}: this line is longer than 16 MB; split it into shorter lines.")
 
 
-_REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
-
-
 def _reason(raw: bytes, error: Exception) -> str:
     if b"\0" in raw:
         return "binary data, not text"
@@ -58,18 +49,12 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """Yield the words of an input log in order; the lines of the log are like `{"word": "hello"}`.
-
-    Raises `InvalidInput` if the file is missing or empty, or has an invalid line.
-    """
+    """Yield the words of an input log. Raises `InvalidInput` if it is missing, empty, or has an invalid line."""
     return _decoded(path, decode_line, _REMEDY)
 
 
 def read_text(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file in order.
-
-    Raises `InvalidInput` if the file is missing, empty, or not UTF-8 text.
-    """
+    """Yield the lines of a text file. Raises `InvalidInput` if the file is missing, empty, or not UTF-8 text."""
     return _decoded(path, decode_text, "name a text with words in it")
 
 
@@ -82,17 +67,12 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """Return one line of a text file, decoded from UTF-8; `offset` is the line number from 0.
-
-    Raises `InvalidInput` if the line is not UTF-8 text or is too long. The message names the file `path`, the line
-    (from 1) and the remedy.
-    """
+    """Return line `offset` (from 0) of a text file. Raises `InvalidInput` if it is not UTF-8 text or is too long."""
     _refuse_long(raw, path, offset)
     try:
         line = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        reason = _reason(raw, error)
-        raise InvalidInput(f"{path}, line {offset + 1}: {reason}; save the text as UTF-8.") from None
+        raise InvalidInput(f"{path}, line {offset + 1}: {_reason(raw, error)}; save the text as UTF-8.") from None
     if "\0" in line:
         raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; name a text file in UTF-8.")
     return line

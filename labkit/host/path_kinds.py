@@ -48,10 +48,7 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The type of a command-line option whose value is a folder. Symbolic links in the path are resolved.
-
-    If `present` is true, the folder must exist.
-    """
+    """The type of an option whose value is a folder, with its links resolved; if `present`, it must exist."""
 
     annotation = str
 
@@ -60,10 +57,7 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the typed path as an absolute path without symbolic links.
-
-        Raises `Unfit` if the path is a file, or if the folder must exist and does not.
-        """
+        """Return the absolute path without links. Raises `Unfit` for a file, or for a missing folder if `present`."""
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")

@@ -68,7 +68,10 @@ def line_of(thread: int, process: int) -> Line | None:
     the line of another thread, if exactly one other thread executes user code. Return None if there is no such line, or
     if the stack is unreadable.
     """
-    folder = _folder(process)
+    try:
+        folder = Path(f"/proc/{process}/cwd").readlink()
+    except OSError:
+        folder = Path()
     others = []
     for each in _threads(process):
         own = each.tid == thread
@@ -96,19 +99,8 @@ def _threads(process: int) -> list[Any]:
     return []
 
 
-def _folder(process: int) -> Path:
-    try:
-        return Path(f"/proc/{process}/cwd").readlink()
-    except OSError:
-        return Path()
-
-
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
-    """Return the innermost line of user code in `frames` (outermost first); None if no frame has user code.
-
-    A relative file name refers to `folder`. `own`, which says whether the frames are those of the thread itself, is
-    stored in the result.
-    """
+    """Return the innermost line of user code in `frames` (outermost first); None if no frame has user code."""
     for frame in reversed(list(frames)):
         file = frame.code.filename
         if _LIBRARY.search(file):

@@ -38,10 +38,7 @@ class Releases(NamedTuple):
 
 
 def releases(package: str) -> Releases:
-    """Return the versions of a package on the user's package index, such as PyPI.
-
-    Raises `InvalidInput` if there is no such package, and `ServiceUnavailable` if the index cannot be reached.
-    """
+    """Return the versions of a package. Raises `InvalidInput` without any, `ServiceUnavailable` without an index."""
     command = [*pip_command(), "index", "versions", package, "--pre", "-vv", "--disable-pip-version-check"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     listed = _AVAILABLE.search(done.stdout)
@@ -63,8 +60,7 @@ def releases(package: str) -> Releases:
 def published(files: list[dict[str, Any]]) -> tuple[dict[str, str], frozenset[str]]:
     """Return a dict from version to date, such as `2025-06-24`, and the set of yanked versions of a package.
 
-    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all files of the version
-    are yanked.
+    `files` is the list of the package's files from the index (PEP 691); a version is yanked if all its files are.
     """
     of: dict[Version, list[dict[str, Any]]] = {}
     for file in files:

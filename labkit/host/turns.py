@@ -45,7 +45,7 @@ class Turns:
 
 
 def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
-    """Return the limit on simultaneous runs from LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
+    """Return the limit that LABKIT_TURNS sets, such as `2` or `2:/srv/turns`; None if it is not set.
 
     `environment` replaces `os.environ`. Raises `InvalidInput` if the variable has another form.
     """
@@ -65,10 +65,9 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
     """Wait until LABKIT_TURNS allows another run on this machine. The run lasts as long as the `with` block.
 
-    LABKIT_TURNS limits how many runs may be under way; without this variable nothing waits. During the wait, `waits` is
-    called several times a second with the number of runs that must end first. If `waits` raises an exception, the run
-    leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if the variable is malformed or its folder
-    cannot be used.
+    During the wait, `waits` is called several times a second with the number of runs that must end first. If it raises
+    an exception, the run leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if the variable is
+    malformed or its folder cannot be used.
     """
     asked = turns()
     if asked is None:
@@ -91,10 +90,7 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """A run's place in the queue of the runs on this machine (LABKIT_TURNS), kept as a locked file.
-
-    Raises `OSError` if the queue's folder cannot be used.
-    """
+    """A run's place in the queue, kept as a locked file. Raises `OSError` if the queue's folder cannot be used."""
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most

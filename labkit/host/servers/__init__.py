@@ -3,7 +3,7 @@
 A service handles ports, files and processes, and does not know what a sink or a job is.
 """
 
-from collections.abc import Callable
+from pkgutil import resolve_name
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -12,24 +12,16 @@ from labkit.host.servers.contract import Service, Status
 __all__ = ["SERVICES", "Service", "Status", "service"]
 
 
-def _postgres() -> Service:
-    from labkit.host.servers.postgres import PostgresService
-
-    return PostgresService()
-
-
-def _kafka() -> Service:
-    from labkit.host.servers.kafka import KafkaService
-
-    return KafkaService()
-
-
-SERVICES: dict[str, Callable[[], Service]] = {"postgres": _postgres, "kafka": _kafka}
-"""For the name of each service, the function that imports it and returns it."""
+SERVICES = {
+    "postgres": "labkit.host.servers.postgres:PostgresService",
+    "kafka": "labkit.host.servers.kafka:KafkaService",
+}
+"""The module and the class of each service, by the service's name; a module is imported only when it is needed."""
 
 
 def service(name: str) -> Service:
     """Return the object that controls `postgres` or `kafka`. Raises `InvalidInput` for another name."""
     if name not in SERVICES:
         raise InvalidInput(f"services {name}: there is no such server; {nearest(name, list(SERVICES))}")
-    return SERVICES[name]()
+    found: Service = resolve_name(SERVICES[name])()
+    return found

@@ -37,10 +37,7 @@ class Stopped(NamedTuple):
 
 
 class Service(Protocol):
-    """A server, such as PostgreSQL, that labkit can start, examine and stop.
-
-    To call `up`, `status` or `down` a second time changes nothing.
-    """
+    """A server, such as PostgreSQL, that labkit can start, examine and stop; `up` and `down` twice are as once."""
 
     @property
     def name(self) -> str:
@@ -69,11 +66,7 @@ class Service(Protocol):
 
 
 def running_pid(status: Status, server: str, action: str) -> int:
-    """Return the process id of labkit's own server, which is about to be stopped or killed.
-
-    Raises `ServiceUnavailable` if the server does not run, or is the user's own. The message contains the name `server`
-    and the word `action`, which is stop or kill.
-    """
+    """Return the process id of labkit's own server. Raises `ServiceUnavailable` if there is none to `action`."""
     if status.state != "up" or status.pid is None:
         raise ServiceUnavailable(
             f"labkit has no running {server} to {action} (state: {status.state}); start one with "

@@ -10,6 +10,7 @@ Each folder has one lock, so that two processes that share a broker start it onl
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -22,7 +23,7 @@ from typing import TypedDict
 
 import psutil
 
-from labkit.core.errors import ServiceUnavailable
+from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host import addresses, durable
 from labkit.host.class_data import USED, archive_path, find_archive, keep
 from labkit.host.fast_start import fast_start
@@ -97,7 +98,6 @@ class KafkaService:
         return self.folder / "broker.log"
 
     def up(self) -> Status:
-        """Start the broker unless it runs, and return its state. Raises `ServiceUnavailable` if the start fails."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
@@ -112,7 +112,6 @@ class KafkaService:
             return self.status()
 
     def status(self) -> Status:
-        """Return whether the broker runs, and where, without changing anything."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         note = self._read_note()
@@ -124,7 +123,6 @@ class KafkaService:
         return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
-        """Stop the broker if it runs, keep its data, and return its state."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
@@ -133,11 +131,7 @@ class KafkaService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
-
-        Raises `ServiceUnavailable` if the broker does not run, or if it had to be killed. A tethered broker (see the
-        constructor) is always killed, so this method always raises the error for it.
-        """
+        """Shut the broker down cleanly. A tethered broker is always killed, so this raises `ServiceUnavailable`."""
         pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):
             ended_by_itself = self._stop(pid)
@@ -148,13 +142,15 @@ class KafkaService:
         return Stopped([pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to the broker, wait until it is gone, and return its process id in a list.
-
-        Raises `ServiceUnavailable` if the broker does not run.
-        """
         pid = running_pid(self.status(), "Kafka broker", "kill")
         _end(pid, GRACE, gently=False)
         return [pid]
+
+    def discard(self) -> None:
+        """Stop the broker and delete its folder."""
+        with suppress(LabError):
+            self.down()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read_note(self) -> BrokerNote:
         try:
@@ -164,10 +160,7 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """Stop the broker's process, by force if it does not end in time; return whether SIGTERM sufficed.
-
-        Afterwards `broker.json` names no process, but keeps the ports for the next start.
-        """
+        """Stop the process; return whether SIGTERM sufficed. `broker.json` keeps only the ports for the next start."""
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
         if self._guard is not None:
@@ -176,7 +169,10 @@ class KafkaService:
             guard.communicate()
         note = self._read_note()
         if part := note.pop("archive", ""):
-            _keep_archive(Path(part), complete=ended_by_itself)
+            with suppress(OSError):
+                if ended_by_itself:
+                    keep(Path(part.rsplit(".", 2)[0]), Path(part))
+                Path(part).unlink(missing_ok=True)
         if note.get("pid") is not None:
             self._write_note({**note, "pid": None})
             self._publish("")
@@ -192,7 +188,9 @@ class KafkaService:
         durable.replace(self.folder / "broker.json", json.dumps(note))
 
     def _start(self, java: Java, jars: Path) -> None:
-        port, controller = self._ports()
+        note = self._read_note()
+        with ExitStack() as stack:  # if possible the ports of the previous start
+            port, controller = hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0))
         places = [f"-Djava.io.tmpdir={self.folder / 'tmp'}", f"-XX:ErrorFile={self.folder / 'jvm.log'}"]
         command = [str(java.path), *_JVM, *_LOG, *places, "-cp", f"{jars}{os.sep}*"]
         configuration = self._configure(port, controller)
@@ -207,10 +205,9 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return (JVM options, path); the options make the JVM load a class-data archive (AppCDS), or write one.
+        """Return the JVM options to load or write a class-data archive (AppCDS), and the path of one to be written.
 
-        `path` is the archive that the JVM will write when it stops; empty if it will write none. A tethered broker
-        never writes an archive, because it is killed.
+        A tethered broker never writes an archive, because it is killed.
         """
         if not fast_start().archive:
             return [], ""
@@ -221,12 +218,6 @@ class KafkaService:
             return [], ""
         part = f"{path}.{uuid.uuid4().hex[:8]}.part"
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
-
-    def _ports(self) -> tuple[int, int]:
-        # If possible the ports of the previous start: one for clients, one for the controller.
-        note = self._read_note()
-        with ExitStack() as stack:
-            return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))
 
     def _configure(self, port: int, controller: int) -> Path:
         for name in ("tmp", "data"):
@@ -297,10 +288,7 @@ def cluster_id() -> str:
 
 
 def _yours(address: str, *, required: bool) -> Status:
-    """Return the state of the user's own broker, whose `address` is in LABKIT_KAFKA.
-
-    Raises `ServiceUnavailable` if `required` is true and the broker does not answer.
-    """
+    """Return the state of the user's own broker. Raises `ServiceUnavailable` if it is `required` and absent."""
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
@@ -314,13 +302,6 @@ def _is_alive(pid: int, started: float) -> bool:
         return is_alive(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
         return False
-
-
-def _keep_archive(part: Path, *, complete: bool) -> None:
-    with suppress(OSError):
-        if complete:
-            keep(Path(str(part).rsplit(".", 2)[0]), part)
-        part.unlink(missing_ok=True)
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:

@@ -10,14 +10,12 @@ import struct
 from labkit.core.errors import InvalidInput
 
 _METADATA, _VERSION, _CORRELATION = 3, 1, 7
-_CLIENT = b"labkit"
+_BODY = struct.pack(">hhih6si", _METADATA, _VERSION, _CORRELATION, len(b"labkit"), b"labkit", 0)
+"""The header, with the name of this client, and the number of topics."""
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:
-    """Return host and port from a text `host:port`.
-
-    Raises `InvalidInput` for any other text. The message names the variable or option (`where`) that contains the text.
-    """
+    """Return host and port from a text `host:port`. Raises `InvalidInput`, which names the option `where`."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidInput(
@@ -28,21 +26,12 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a Kafka broker at `host:port` answers within `seconds`, and knows at least one broker.
-
-    A broker that is ready knows itself.
-    """
+    """Return whether a Kafka broker answers within `seconds`, and knows a broker: one that is ready knows itself."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
-            connection.sendall(_request())
+            connection.sendall(struct.pack(">i", len(_BODY)) + _BODY)
             with connection.makefile("rb") as stream:
                 size, correlation, brokers = struct.unpack(">iii", stream.read(12))
     except (OSError, struct.error):  # no answer, or only a part of one
         return False
     return bool(size > 8 and correlation == _CORRELATION and 0 < brokers < 10_000)
-
-
-def _request() -> bytes:
-    header = struct.pack(f">hhih{len(_CLIENT)}s", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT)
-    body = struct.pack(">i", 0)  # no topics
-    return struct.pack(">i", len(header) + len(body)) + header + body

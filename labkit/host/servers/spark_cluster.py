@@ -126,12 +126,8 @@ class _Servers:
     def _start(self, name: str, server: str, arguments: Sequence[str]) -> Path:
         place = self._folder / name
         place.mkdir()
-        environment = {
-            key: value
-            for key, value in os.environ.items()
-            # Spark's own variables may name another installation, or ports and folders of a user's cluster.
-            if not key.startswith("SPARK_")
-        }
+        # Spark's own variables may name another installation, or ports and folders of a user's cluster.
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
         environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
         environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}
         options = [*_LEAST, f"-Djava.io.tmpdir={place}", f"-Dlog4j2.configurationFile={self._logging.as_uri()}"]
@@ -150,10 +146,7 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Wait until the regex `pattern` matches in `log`, and return the first group of the match.
-
-        Raises `ServiceUnavailable` if there is no match in time, or if a server of the cluster has ended.
-        """
+        """Wait until the regex `pattern` matches in `log`, and return its first group. Raises `ServiceUnavailable`."""
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
@@ -166,10 +159,7 @@ class _Servers:
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
-    """Start a Spark cluster, report its address on standard output, and kill it when standard input closes.
-
-    Each worker offers `cores` and `megabytes` of memory to executors.
-    """
+    """Start a Spark cluster, report its address on standard output, and kill it when standard input closes."""
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
         # Callbacks run last in, first out: the servers end before their folder is removed.

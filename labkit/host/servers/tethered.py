@@ -5,19 +5,16 @@ Use it only for temporary data.
 
 import os
 import resource
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
-from labkit.core.errors import LabError
 from labkit.host import addresses
 from labkit.host.processes.tether import serve_tethered, tethered
-from labkit.host.servers.contract import Service
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.postgres_programs import short_place
@@ -43,10 +40,7 @@ def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker in a `with` block; stop it and delete its data afterwards, or if this process dies.
-
-    Raises `ServiceUnavailable` if the broker does not start.
-    """
+    """Run a new Kafka broker as `tethered_postgres` runs a server."""
     return tethered(TetheredServer, "labkit.host.servers.tethered", "kafka")
 
 
@@ -57,35 +51,21 @@ def guard(kind: str, settings: Sequence[str]) -> None:
     initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
-    service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
+    if kind == "postgres":
+        memory, *arguments = settings
+        if int(memory) and sys.platform == "linux":
+            # Its own limit, which the server inherits; root may lack the right to limit another user's process.
+            resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+        service: PostgresService | KafkaService = PostgresService(_fresh_folder(), settings=arguments)
+    else:
+        service = KafkaService(Path(tempfile.mkdtemp(prefix="labkit-kafka-")), tethered=True)
 
     def begin() -> TetheredServer:
         status = service.up()
         assert status.pid is not None
         return TetheredServer(status.address, status.pid, str(status.folder), os.getpid())
 
-    serve_tethered(begin, discard)
-
-
-def _postgres(memory: str, *settings: str) -> tuple[Service, Callable[[], None]]:
-    if int(memory) and sys.platform == "linux":
-        # Its own limit, because everything that it starts inherits it; changing the limits of another user's process is
-        # a right that root may lack.
-        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-    service = PostgresService(_fresh_folder(), settings=settings)
-    return service, service.discard
-
-
-def _kafka() -> tuple[Service, Callable[[], None]]:
-    folder = Path(tempfile.mkdtemp(prefix="labkit-kafka-"))
-    service = KafkaService(folder, tethered=True)
-
-    def discard() -> None:
-        with suppress(LabError):
-            service.down()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    return service, discard
+    serve_tethered(begin, service.discard)
 
 
 def _fresh_folder() -> Path:
