@@ -43,7 +43,7 @@ class NotInstalled(LabError):
 
 
 def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run the commands that make `folder`, and return the last output. On failure delete it, raise `NotInstalled`."""
+    """Run the commands that make `folder`; return the last output. Delete it on failure; raises `NotInstalled`."""
     output = ""
     for command in steps:
         done = subprocess.run(

@@ -37,7 +37,7 @@ class Stopped(NamedTuple):
 
 
 class Service(Protocol):
-    """A server, such as PostgreSQL, that labkit can start, examine and stop; `up` and `down` twice are as once."""
+    """A server, such as PostgreSQL, that labkit can start, examine and stop; a second `up` or `down` does nothing."""
 
     @property
     def name(self) -> str:

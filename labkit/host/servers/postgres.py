@@ -245,7 +245,7 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Send these signals one after another until the server is gone; return the last one, None if none ran."""
+        """Send these signals one after another until the server is gone; return the last one sent, if any."""
         sent = None
         for number in signals:
             pid = self._pid()

@@ -76,7 +76,7 @@ class KafkaTransaction:
                 raise self._aborted("another process has aborted the transaction")
             flush(self._writer)
             self._check(self._sent)
-            # After some errors (KIP-360) the client raises its epoch, and the vote would be for nothing.
+            # After some errors (KIP-360) the client raises its epoch, which aborts, and the vote would be empty.
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("after an error, the Kafka client began a new epoch, which aborts the transaction")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
