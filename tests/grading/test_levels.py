@@ -143,6 +143,7 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
     root_layout.copy_lab(tmp_path, [])
     tables = [path for path in tmp_path.rglob("*.toml") if "sim" not in path.parts]  # scenarios are shown to all
     assert sorted(tables) == [
+        tmp_path / "labkit" / "crashtest" / "blackbox" / "repairs.toml",
         tmp_path / "labkit" / "crashtest" / "blackbox" / "writes.toml",
         tmp_path / "labkit" / "runs" / "expected.toml",
         tmp_path / "labkit" / "teach" / "glossary.toml",
