@@ -26,7 +26,7 @@ from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import AXES, Group
 from labkit.host.file_reads import FileReads
 from labkit.host.python_line import Line
-from labkit.host.syscalls import watching
+from labkit.host.syscalls import guarding
 from labkit.host.syscalls.calls import Call, CallKind
 
 WHY = "System calls can be watched on Linux only, not on Darwin; use a Linux machine."
@@ -57,7 +57,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    for module in (kernel, campaign, watching):
+    for module in (kernel, campaign, guarding):
         monkeypatch.setattr(module, "supported", lambda: WHY)
     return folder / "job.py"
 

@@ -97,7 +97,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
 
     # A second visit, by another kernel, before the answer was shown.
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    page.wait_for_function(driving._IDLE)
+    page.wait_for_function(driving.IDLE)
     form.get_by_role("button", name="Change my prediction").press("Enter")
     status.get_by_text("Not noted yet: the kernel is busy, or").wait_for()
     run(page, 0)
