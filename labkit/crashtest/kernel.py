@@ -248,11 +248,11 @@ def kernel_campaign(
         if why := supported():
             pipeline = replace(pipeline, unwatchable=why, limit=max(pipeline.limit, START_SECONDS))
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
+        job, by_lines = read(str(place / "job.json")), bool(pipeline.unwatchable)
+        running.further = further = SinkVariants(job, pipeline.rows, pipeline.extent, _words, by_lines)
         if not pipeline.unwatchable:
             warm = WarmJobs(place / "job.json", place / WARM, 0 if only_lists else at_once())
             stack.callback(warm.close)
             warm.start_one(pipeline.folder)
-            running.harness.starter = warm.starter
-        job, by_lines = read(str(place / "job.json")), bool(pipeline.unwatchable)
-        running.further = SinkVariants(job, pipeline.rows, pipeline.extent, _words, by_lines)
+            running.harness.starter, further.before_last = warm.starter, warm.no_more
         yield running

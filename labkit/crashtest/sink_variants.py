@@ -52,6 +52,8 @@ class SinkVariants(Further):
     """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
     """Whether only lines of Python are seen, and so neither the engine's commits nor its workers."""
+    before_last: Callable[[], None] = lambda: None
+    """Called before the test's last run, if there is a large batch."""
     _large: list[Point] = field(default_factory=list)
     """The points to crash at in a large batch, known after its run without a crash."""
 
@@ -80,6 +82,8 @@ class SinkVariants(Further):
         title = f"a batch of {LARGE} rows"
         yield Job("large", f"{title}, no crash", Group.LARGE, self._large_batch)
         for point in self._large:
+            if point is self._large[-1]:
+                self.before_last()
             perform = partial(self._crash_large, point=point)
             yield Job(f"large.{point.name}", f"{title}: {point}", Group.LARGE, perform)
 

@@ -22,6 +22,8 @@ from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
 from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.options import Demand
 from labkit.crashtest.plugin import CrashTests
+from labkit.crashtest.rows import generate
+from labkit.crashtest.sink_variants import SinkVariants
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.calls import WatchedRun
 from labkit.host.syscalls.guarding import GuardLate
@@ -162,7 +164,8 @@ def test_the_log_of_a_warm_session_may_go_to_another_file_system(
     job._place, job.log, job._mark = place, place / "log.txt", "no process has this mark"
     ahead: Any = SimpleNamespace(watch=watch, is_alive=False, close=lambda: None)
     job.ahead = ahead
-    jobs = WarmJobs(tmp_path / "job.json", tmp_path / "warm", 0)
+    jobs = WarmJobs(tmp_path / "job.json", tmp_path / "warm", 2)
+    jobs.no_more()
     jobs._waiting.append(job)
     output = tmp_path / "start-1.log"
     output.touch()
@@ -170,6 +173,17 @@ def test_the_log_of_a_warm_session_may_go_to_another_file_system(
     starter(["sh", "-c", "run job.json"], folder=tmp_path, environment={}, output=output, decide=None)
     assert output.read_text() == "the job's own words"
     assert not place.exists()
+    assert not jobs._waiting, "no session was started that no run needs"
+
+
+def test_no_session_is_started_ahead_of_need_in_the_last_run() -> None:
+    told: list[bool] = []
+    unused: Any = None
+    last = SinkVariants(unused, generate(3), unused, unused, before_last=lambda: told.append(True))
+    last._large = [Point("write a #1", 0), Point("write a #2", 0)]
+    runs = last.last_jobs()
+    assert [next(runs).id, next(runs).id, *told] == ["large", "large.write a #1"]
+    assert [next(runs).id, *told] == ["large.write a #2", True]
 
 
 def test_a_list_of_the_points_takes_no_option_of_a_whole_test(

@@ -109,6 +109,10 @@ class WarmJobs:
         """Start the first Spark process in the working folder `folder`, while labkit still prepares the first run."""
         self._fill(1, folder, os.environ)
 
+    def no_more(self) -> None:
+        """Start no further session ahead of need, because the test's last run begins."""
+        self._most = 0
+
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return a function that lets a waiting process run the job, and that watches the job's system calls.
 
