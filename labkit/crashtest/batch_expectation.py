@@ -27,9 +27,10 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows of a sink's input, to be compared in the form of `read`, the rows after a run without a crash.
+    """Return the input rows of a sink as the rows to expect, in the form in which the reader returns rows.
 
-    Raises `InvalidInput` if `read` contains neither rows with ids nor sums of the keys' amounts.
+    The form is that of `read`, the rows after a run without a crash. Raises `InvalidInput` if `read` contains neither
+    rows with ids nor sums of the keys' amounts.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):

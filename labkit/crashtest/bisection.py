@@ -55,7 +55,10 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the two ends of a range `FIRST..LAST`, None for one left out. Raises `InvalidInput` for another text."""
+    """Return the two ends of a range `FIRST..LAST`. Raises `InvalidInput` for a text of another form.
+
+    An end that is left out is None.
+    """
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")
@@ -133,8 +136,8 @@ class Trial:
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
     """Return the result of testing one version from the JSON report and exit code of its crash test.
 
-    With `expected`, a guarantee, its side is whether the pipeline met it. Otherwise it is the best guarantee that the
-    test leaves possible, and whether the pipeline was stuck.
+    `day` is the version's release date. If `expected` names a guarantee, the version's side says whether the pipeline
+    met it. Otherwise the side is the best guarantee that the test leaves possible, and whether the pipeline was stuck.
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -234,7 +237,10 @@ class Answer:
         return [self.range.versions[each] for each in ends if self.sides.get(each) is None]
 
     def code(self, expected: str = "") -> int:
-        """Return the exit code: 1 if the newest known side is weaker than `expected`, else 0 if definite, else 2."""
+        """Return the exit code: 1 if the guarantee is weaker than `expected`, else 0 if the answer is definite, else 2.
+
+        Of all versions, the newest one with a conclusive result is compared with `expected`.
+        """
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1
         return 0 if self.is_definite else 2

@@ -24,7 +24,10 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test in a `with` block; with `only_lists`, nothing is prepared but the list of crash points."""
+    """Provide the crash test in a `with` block.
+
+    With `only_lists`, the caller needs nothing but the list of crash points, so no Spark session starts in advance.
+    """
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)
     from labkit.crashtest.kernel import kernel_campaign

@@ -122,7 +122,11 @@ class Comparison:
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker: it violates another property, or a guarantee is weaker there."""
+        """Whether the later report is weaker, is not weaker, or knows too little to tell.
+
+        It is weaker if it violates a property that the earlier one does not, or if a guarantee (under crashes, or under
+        one kind of fault) is weaker.
+        """
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
@@ -222,7 +226,10 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether runs with a fault go wrong only in the later report, or leave a weaker guarantee there."""
+    """Return whether one kind of fault does more harm in the later report.
+
+    Either runs with this fault go wrong only there, or they leave a weaker guarantee than in the earlier report.
+    """
     if not after.weakest:
         return False
     return not before.weakest or not satisfies(after.at_best, before.at_best)

@@ -129,8 +129,8 @@ class SinkPipeline(PipelineSettings):
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
         """Return, in a tuple, the batch that a crash before `crashed_at` interrupts; () if there is none.
 
-        It does if this or a later call of the batch changes a file of the sink. Messages to servers and lines of code
-        do not count, because nobody knows whether they change anything.
+        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink. Messages to
+        servers and lines of code do not count, because nobody knows whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:

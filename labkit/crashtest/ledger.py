@@ -95,7 +95,11 @@ class Ledger:
         return result
 
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
-        """Return what was covered of `found` points, of all `pairs`, and of the `directed` (required) runs, by id."""
+        """Return how much of the crash test has been tried.
+
+        `found` is the number of crash points. `pairs` are the ids of all possible runs with a second crash, and
+        `directed` those of the runs that the test requires.
+        """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
         about = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}

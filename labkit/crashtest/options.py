@@ -133,7 +133,10 @@ class SharedOptions(Options):
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines changed since `--since`, unless `--only` is given. Raises `InvalidInput` if git fails."""
+        """Return the lines changed since `--since`; None without it, or with `--only`.
+
+        Raises `InvalidInput` if git fails.
+        """
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:

@@ -1,6 +1,6 @@
 """Shows a test on two pages for a browser: a report with every run and its timeline, and a certificate to print.
 
-The certificate says what was tested and measured, how often, and what was not. Both repeat the sentences of the
+The certificate says what was tested and measured, how often, and what was not. Both pages repeat the sentences of the
 report unchanged, have no script and load nothing from other hosts.
 """
 

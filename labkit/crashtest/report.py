@@ -83,7 +83,10 @@ class Report:
 
     @property
     def axes(self) -> dict[str, str]:
-        """The outcome of each property: violated, unknown, holds, or not seen if not violated but not all was tried."""
+        """The outcome of each property: violated, unknown, holds, or not seen.
+
+        `Not seen` means that no run violated the property, but not everything was tried.
+        """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
             axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
@@ -100,13 +103,20 @@ class Report:
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the demands are reached, 1 if not, 2 if unknown; without a goal never 1."""
+        """Return the exit code: 0 if the test meets the demands `goal` and `also`, 1 if not, 2 if that is unknown.
+
+        Without a goal, the code is 2 if the guarantee is unknown, otherwise 0.
+        """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether guarantee and fault claims reach `goal`, `also` holds and no run is stuck; None if unknown."""
+        """Return whether the test meets the demands `goal` and `also`; None if that is unknown.
+
+        The guarantee and each claim about a fault must reach `goal`, no property in `also` may be violated, and no run
+        may be stuck.
+        """
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
         if False in claims or Outcome.VIOLATED.value in outcomes:
@@ -236,7 +246,7 @@ def _first(ids: Sequence[str]) -> str:
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
     """Return, as a sentence, why a run is weaker than expected or violates a property in `also`; empty if it is not.
 
-    A run that proves nothing, or that only shows a condition of the guarantee, is never weaker.
+    A run is never weaker if it proves nothing, or if it has a fault that no sink needs to withstand (a condition).
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

@@ -112,7 +112,8 @@ def generate_large() -> Rows:
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Return `batches` batches of `per_batch` generated rows; their ids begin at `base + first * per_batch`.
 
-    `first` is the number of batches that an earlier query wrote. If it is not 0, the rows get other keys than those.
+    `first` is the number of batches that an earlier query wrote. If it is not 0, the rows get keys that the earlier
+    query did not use.
     """
     letter = "m" if first else "k"
 
@@ -123,7 +124,10 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Read the user's rows from a JSON Lines file into so many batches. Raises `InvalidInput` for a bad file."""
+    """Read the user's rows from a JSON Lines file, and divide them into batches, `batches` in number.
+
+    Raises `InvalidInput` for a bad file.
+    """
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -176,9 +180,10 @@ def named(record: Record, shape: Shape) -> Record:
 
 
 def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Record]:
-    """Return how often each row occurs in `seen`, one reading of the store in the form `shape`.
+    """Return a Counter of the rows in `seen`, one reading of the store in the form `shape`.
 
-    The offset of a row is the id of the row in `expected`, the input, that it matches, or -1 if it matches none.
+    The offset of a row is its id. A row without an id has offset -1, and so has a part of a sum that the input rows
+    `expected` do not explain.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -45,7 +45,10 @@ class Life(NamedTuple):
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Convert the readings of one run into a history for the judge; Spark passed `delivered` to the sink."""
+    """Convert the readings of one run into a history for the judge.
+
+    `delivered` are the input rows that Spark passed to the sink; only their batches count as planned.
+    """
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [(sample, row_counts(sample.seen, shape, known)) for sample in samples]
     ids = {batch.number: {row["id"] for row in batch.rows} for batch in rows.batches}

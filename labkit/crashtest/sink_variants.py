@@ -222,7 +222,10 @@ def _end(harness: Harness, run: PipelineRun) -> None:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows in other batches: half of the next batch joins `batch`, or half of the last the one before."""
+    """Return the rows in other batches, as if Spark repeated the batch number `batch` with other rows.
+
+    Half of the next batch moves into `batch`. If `batch` is the last one, half of it moves into the batch before it.
+    """
     parts = [list(each.rows) for each in rows.batches]
     source = min(batch + 1, len(parts) - 1)
     half = len(parts[source]) // 2

@@ -1,6 +1,7 @@
 """Loads the user's file and finds out how Spark calls the sink in it.
 
-The process of the command line never imports the user's file; that of its reader, a driver or a Python worker does.
+The process of the command line never imports the user's file; only the reader's process, a driver or a Python worker
+does.
 """
 
 import importlib
@@ -91,7 +92,10 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which to import the user's file: in a package its usual one, for relative imports."""
+    """Return the name under which to import the user's file.
+
+    A file in a package keeps its usual name, because its relative imports depend on that.
+    """
     path, root = Path(file), package_root(file)
     if root != path.parent:
         inner = path.parent if path.stem == "__init__" else path.with_suffix("")

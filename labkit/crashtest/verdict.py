@@ -135,7 +135,10 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a sort key: loss, duplicates, stuck, wrong reads, no flaw, unknown."""
+    """Return a number by which to sort results, the worst first.
+
+    The order is: loss, duplicates, stuck, wrong reads, no flaw, unknown.
+    """
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -226,7 +229,7 @@ class Summary:
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (title, guarantee) pairs of the runs with a fault that no sink needs to withstand (a condition)."""
+        """Return a pair (title, guarantee) for each run whose fault no sink needs to withstand (a condition)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
@@ -246,8 +249,9 @@ def summarise(
 ) -> Summary:
     """Combine the results of all runs into an outcome for each property, and a guarantee.
 
-    A property is violated if a run that counts violates it, and otherwise unknown if such a run proves nothing. Those
-    in `unjudged` are unknown unless violated. `faults` has the number of calls that can suffer each requested fault.
+    A property is violated if a run that counts violates it, and otherwise unknown if such a run proves nothing.
+    Properties in `unjudged` are unknown unless violated. `faults` maps each fault that the user asked for to the number
+    of calls that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}

@@ -17,7 +17,10 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the crash panel's fields with their options, by name; a field follows all that restrict its values."""
+    """Return a dict from the names of the crash panel's fields to the fields and their options.
+
+    A field comes after all fields that restrict its values.
+    """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
     return {part.name or each.keyword: (part, each) for part, each in pairs}
@@ -29,7 +32,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """The values of all fields of the crash panel, which fit each other; create it with `choose`."""
+    """One value for each field of the crash panel; all values fit each other. Create it with `choose`."""
 
     words: Mapping[str, str]
     """The value of each field as text; an empty text means the default."""
@@ -40,7 +43,10 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a copy with another value in `part`, and in fields that it does not fit. Raises `InvalidInput`."""
+        """Return a copy with the value `word` in the field `part`. Raises `InvalidInput` if the field cannot have it.
+
+        Other fields get new values if theirs do not fit any more.
+        """
         _check("part", part, list(self.words))
         if part in self.names:
             _check(part, word, self.names[part])

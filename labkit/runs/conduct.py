@@ -72,8 +72,8 @@ def conduct(
 
     `heartbeat` is called every `HEARTBEAT` seconds, and an exception that it raises ends all drivers. `scratch` is
     deleted at the end. A run fails if its driver reports nothing for `patience` seconds. If LABKIT_TURNS is set, the
-    runs of several processes wait for each other. Raises `ServiceUnavailable` without memory for standby drivers, and
-    `InvalidInput` for them on a cluster.
+    runs of several processes wait for each other. If standby drivers are requested, raises `ServiceUnavailable` if
+    there is too little memory for them, and `InvalidInput` if the run is on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)

@@ -40,11 +40,14 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return, by offset, the correct values of rows that have several, as rows with looked-up values may have."""
+        """Return a dict from offset to correct values, for rows with several, such as rows with looked-up values."""
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with the offset of its expected row, which in most jobs is its own."""
+        """Yield the rows of a store, each with the offset of its expected row.
+
+        In most jobs a row has this offset already, so the rows do not change.
+        """
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:

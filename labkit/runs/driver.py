@@ -91,7 +91,7 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the next phase if this one is over; return an event if the query stopped. Raises its error."""
+        """Start the next phase if this one is over; return an event if the query stopped. Raises the query's error."""
         if self._group is not None:
             self._group.follow()
         # The evidence is checked before the phase, because the thread of a parked query never returns, so waiting for

@@ -197,7 +197,7 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: events.ExecutorKilled) -> None:
-    """Add the crash of an executor, and check the proof of its kill. Raises `JobFailed` if a part is missing."""
+    """Add the crash of an executor. Raises `JobFailed` if a part of the proof that it was killed is missing."""
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(

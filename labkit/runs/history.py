@@ -54,8 +54,8 @@ class Recording:
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
         """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
-        A reader saw all rows before a `Reading`; the last one is named `end`. `numbered` (`Count.numbered`) gives each
-        row the offset of its expected row.
+        A `Reading` follows all rows that could be read at its time; the last reading is named `end`. `numbered`
+        (`Count.numbered`) gives each row the offset of its expected row.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)

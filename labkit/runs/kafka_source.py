@@ -74,8 +74,8 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """After a crash, add a partition to the input topic, or commit wrong offsets to its consumer group.
 
-    The wrong offsets are the ends of the partitions if `crashes` is odd, and 0 if it is even. As proof, returns the
-    offsets after the change: `{"ends": ...}` or `{"group": ...}`.
+    `crashes` is the number of crashes so far. If it is odd, the wrong offsets are the ends of the partitions, otherwise
+    0. As proof, returns the offsets after the change: `{"ends": ...}` or `{"group": ...}`.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -106,7 +106,10 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return by partition where a batch ends, from the last line of `offsets/N`: {"topic": {"partition": offset}}."""
+    """Return a dict from partition to the offset at which a batch ends.
+
+    The source is the last line of the batch's file `offsets/N`, which has the form {"topic": {"partition": offset}}.
+    """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()

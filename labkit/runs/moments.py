@@ -43,7 +43,10 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when the row at this `place` (from 0) was complete and visible, as `shown` or as bounds."""
+        """Return when a row was complete and visible: the times in `shown` if the store recorded them, else bounds.
+
+        `place` is the position of the row (from 0) in the order in which rows became visible.
+        """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
 
@@ -108,9 +111,10 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return the times of the pre-commits of all rows that are still hidden, by `numbered` offset.
+    """Return a dict from offset to the time of the pre-commit, for all rows that are still hidden.
 
-    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
+    `numbered` gives each row the offset of its expected row. Returns None if the store does not record such times, or
+    for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None

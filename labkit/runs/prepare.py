@@ -34,7 +34,10 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Prepare several runs, given by folder, as `prepare` does; if a check fails, no folder has been created."""
+    """Prepare several runs as `prepare` does; `scenarios` maps each run's folder to its scenario.
+
+    If a check fails, no folder has been created.
+    """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
         check_input(run.scenario)
@@ -47,7 +50,7 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers of the run's store and input are usable, and change nothing. Raises a `LabError`."""
+    """Check that the servers of the run's store and input are usable; nothing is changed. Raises a `LabError`."""
     check_between(run.scenario)
     with closing(run.open_store()) as store:
         if isinstance(store, ServerBacked):

@@ -15,7 +15,10 @@ Tell = Callable[[AnyEvent], None]
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """Return a short phrase for an event of a run, such as `append: reached its failpoint`, or with another `query`."""
+    """Return a short phrase for an event of a run, such as `append: reached its failpoint`.
+
+    If the event is about one query, the phrase begins with its name (here `append`), or with `query` if that is given.
+    """
     phrase = PHRASES[type(event)].format(event=event)
     return f"{query or event.query}: {phrase}" if isinstance(event, QueryEvent) else phrase
 

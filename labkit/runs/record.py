@@ -104,7 +104,7 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return the last value of every key as JSON in UTF-8, or None if the verdict file has room for them.
+    """Return the last value of every key as JSON in UTF-8; None if there are so few that the verdict lists them.
 
     The keys are sorted and there are no spaces, so that other programs can compute the SHA-256 digest in the verdict.
     """

@@ -104,7 +104,10 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Return each driver's lines for its socket source: one batch, or for the last driver all that are left."""
+        """Return the lines for each driver's socket source.
+
+        Each driver that will be killed gets the lines of one batch, and the last driver gets all remaining lines.
+        """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
@@ -116,7 +119,10 @@ class Run:
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write all evidence to the run's folder, to resume the run; `end` is the checkpoint after the last driver."""
+        """Write all evidence to the run's folder, so that a later process can resume the run.
+
+        `end` describes the checkpoint after the last driver; None before the end of the run.
+        """
         content: dict[str, Any] = {
             "crashes": self.crashes,
             "readings": self.readings,

@@ -72,7 +72,8 @@ class Plans:
 class SocketProgress:
     """Detects that a query has read all `lines` lines of its socket, because a socket source never ends by itself.
 
-    If Spark had committed all lines before a restart, it plans no new batch; so 2.5 intervals without one also count.
+    If Spark had committed all lines before a restart, it plans no new batch. So 2.5 planning intervals without a new
+    batch also count as the end.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:

@@ -143,9 +143,10 @@ class WarmDrivers:
         return len(self._drivers) == KEPT and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Remove a driver that can execute this run from the pool, and return it, or None; the caller must end it.
+        """Take a driver that can execute this run out of the pool, and return it; None if there is none.
 
-        If the driver is still starting, the method waits, because a new one would take longer.
+        The caller must end the driver. If it is still starting, the method waits, because a new driver would take
+        longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -219,7 +220,7 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return this notebook's pool, or None without Java or a person at the notebook, or if LABKIT_FAST turns it off."""
+    """Return this notebook's pool; None if Java or a person at the notebook is missing, or LABKIT_FAST turns it off."""
     try:
         if not is_watched() or not fast_start().warm:
             return None

@@ -69,7 +69,10 @@ class Watch:
 
 
 def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return completed steps and a phrase after an event, or None; `again`: a driver has been killed before."""
+    """Return the number of completed steps and a phrase for an event; None if the event begins no stage.
+
+    `again` says that a driver has been killed before, so that this is a restart.
+    """
     stage: tuple[int, str] | None = None
     match event:
         case events.DriverStarts():
@@ -97,11 +100,11 @@ def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield two functions that show a run's progress: one for each event, and one to call regularly, or None.
+    """Yield two functions that show a run's progress: one to call with each event, and one to call regularly.
 
     The first is `tell`, unless that is None. Otherwise it is `elsewhere` in a terminal, changes one line in a notebook
     that a user is looking at, and does nothing in a notebook that a program executes. The second updates the seconds in
-    that line.
+    the notebook's line; it is None if there is no such line.
     """
     if tell is not None:
         yield tell, None

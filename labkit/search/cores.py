@@ -116,8 +116,8 @@ class Expander(Generic[StateT]):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    They share levels with at least `wide` states, and later ones that are not much smaller; one process handles the
-    other levels. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
+    They share each level with at least `wide` states, and later levels that are not much smaller; one process handles
+    the other levels. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -228,8 +228,9 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks of states to the helpers, one each before any gets a second, until all are busy or no chunk is
-        left.
+        """Send chunks of states to the helpers until all are busy or no chunk is left.
+
+        No helper gets a second chunk before each has one.
         """
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:

@@ -201,7 +201,10 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Return the result of `work` for each of the `parts`, from Spark tasks unless they concern few `states`."""
+        """Return the result of `work` for each of the `parts`, in order.
+
+        Spark tasks do the work, except if there are so few `states` that this process does it alone.
+        """
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -284,7 +287,7 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Check the states that these numbers encode; unless this level is the last, take every action in each."""
+        """Check the states that these numbers encode, and compute their successors unless this level is the last."""
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:

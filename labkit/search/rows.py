@@ -33,7 +33,7 @@ def keys(numbers: Iterable[int], width: int) -> Keys:
 
 
 def numbers(rows: Keys) -> list[int]:
-    """Return the numbers that the rows encode. NumPy's `tolist` would drop trailing zero bytes."""
+    """Return the numbers that the rows encode. NumPy's `tolist` is not used, because it drops trailing zero bytes."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
@@ -57,7 +57,7 @@ def joined(several: Sequence[Pairs], width: int) -> Pairs:
 
 
 def widened(rows: Keys, width: int) -> Keys:
-    """Return the same numbers in rows of `width` bytes. The rows may not be wider already."""
+    """Return the same numbers in rows of `width` bytes. The given rows must not be wider than that."""
     had = rows.itemsize
     if had == width:
         return rows

@@ -223,7 +223,8 @@ class Campaign:
         """Return the runs with a second crash during the recovery from a first crash, and those with a crash loop.
 
         Call this after the runs with one crash, which show what restarts do. With `every`, the result has all directed
-        second crashes, otherwise a limited number. With `--since` it has only crashes at changed lines.
+        second crashes (those for which something in the restart is a reason), otherwise a limited number. With
+        `--since` it has only crashes at changed lines.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -303,7 +304,8 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs; none with `--only` or `--since`.
 
-        State outside of the watched folders adds a job that starts no process; its result makes the guarantee unknown.
+        With these options as well, there is one more job if the pipeline keeps state outside of the watched folders.
+        This job starts no process, and its result makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -452,7 +454,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return those rows in `values`, read before new input came, that the new input does not replace."""
+        """Return the rows of `values` that the new input does not replace. They were read before that input came."""
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 

@@ -156,8 +156,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return the files outside of the copy, and the servers, to which the run wrote, and how the run differed from
-    `healthy`; empty if it did not.
+    Return two values: the servers, and the files outside of the copy, to which the run wrote; and a text that says how
+    the run differed from `healthy`, empty if it did not.
     """
     places: set[str] = set()
 
@@ -198,7 +198,7 @@ def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return the result of a run in the copy `copy` with the path of the user's folder in all its texts."""
+    """Return the result of a run in the folder `copy`; in its texts, the user's own folder replaces `copy`."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

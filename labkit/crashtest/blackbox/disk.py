@@ -44,7 +44,10 @@ class Written(NamedTuple):
     before: Content
 
     def half(self, now: Content) -> bytes:
-        """Return the contents if only the first half of this write reached the disk; `now` has all of it."""
+        """Return what the file contains if only the first half of this write reached the disk.
+
+        `now` is the content of the file with the whole write.
+        """
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -236,7 +239,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file of the model that has a name, one that programs see or one on the disk."""
+        """Yield every file of the model that has a name: either a name that programs see, or one on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:

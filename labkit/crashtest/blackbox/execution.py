@@ -93,7 +93,11 @@ class Starter(Protocol):
     """A function that chooses how the pipeline's command is started and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return the function that starts and watches; `exits` is set if the process must exit at the end."""
+        """Return the function that starts the pipeline's command and watches it.
+
+        `is_first` says that this is the first start of a run. `exits` demands that the process ends when its job has
+        ended.
+        """
 
 
 class Stopped(LabError):
@@ -102,7 +106,7 @@ class Stopped(LabError):
 
 @dataclass
 class Beside:
-    """What runs that happen in parallel share."""
+    """The values that all parallel runs of a crash test share."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each system call that has a durable effect, in any folder or on any server; None if not needed."""
@@ -162,7 +166,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
 
     def decide(self, call: Call) -> Decision:
-        """Record an intercepted system call, and decide whether it happens, fails, or is where the kill comes."""
+        """Record an intercepted system call, and decide whether it happens, fails, or is the point at which to kill."""
         answer = self._decide(call)
         if answer is Answer.GO_ON or isinstance(answer, TimedFault):
             if self.note is not None:
@@ -247,8 +251,8 @@ class Execution:
 def write_part(call: Call, kind: str = "") -> None:
     """Imitate a large write that SIGKILL cut short: write the part, named by `kind`, that could reach the file.
 
-    `call` never happened, because the kernel held it until its process was dead. Raises `JobFailed` if it cannot be
-    cut.
+    `call` is the write. It never happened, because the kernel held it until its process was dead. Raises `JobFailed` if
+    this write cannot be cut.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:

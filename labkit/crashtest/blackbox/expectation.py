@@ -74,8 +74,8 @@ class Expectation:
     def history_shape(self) -> Shape:
         """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows unchanged.
 
-        The judge cannot compare totals, so `seen` translates them: a total that is too small is missing, and one that
-        is too large appears twice.
+        The judge cannot compare totals, so `seen` translates them: a total that is too small becomes a missing row, and
+        one that is too large becomes a row that appears twice.
         """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
@@ -139,9 +139,9 @@ class Expectation:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return what is expected of a pipeline: `values`, in the form that the rows `read` after a healthy run show.
+    """Return what is expected of a pipeline: the rows `values`, and the form in which the reader returns rows.
 
-    Raises `InvalidInput` if no row in `read` is expected.
+    The form is found from `read`, the rows after a healthy run. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
     rows = [
@@ -155,7 +155,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, because no row in `read` is expected, except if all are totals that are too small."""
+    """Raise `InvalidInput`, because no row in `read` is expected. Do nothing for totals that are only too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -184,7 +184,10 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Return the values of a JSON Lines text. Raises `InvalidInput` for a bad line, with the source's name `where`."""
+    """Return the values of a JSON Lines text. Raises `InvalidInput` for a bad line.
+
+    The message of the error begins with `where`, the name of the text's source.
+    """
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():

@@ -67,8 +67,8 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
-    A slow reader is not called. Nor is a reader called while the same files are locked as when it last waited for a
-    lock. Otherwise the load of the machine would decide which calls of the reader succeed, and so which crash points
+    A slow reader is not called. A reader that had to wait for a lock is not called again while the same files are
+    locked. Otherwise the load of the machine would decide which calls of the reader succeed, and so which crash points
     the test chooses.
     """
 

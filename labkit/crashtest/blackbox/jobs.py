@@ -157,8 +157,8 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
     """Return the crash point in the middle of the system calls that change the checkpoint's folder `folder`.
 
-    Lines of Python all count, because a line does not show which files it changes. Raises `JobFailed` if nothing was
-    written to the folder.
+    If the test watches lines of Python instead of system calls, all lines count, because a line does not show which
+    files it changes. Raises `JobFailed` if nothing was written to the folder.
     """
     inside = [
         number

@@ -69,7 +69,7 @@ class Lanes:
     """Finds the lane (purpose) of a system call, such as `data` for output, in a table of path patterns."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Prepare to find lanes by the user's rows `own`, each a text `NAME=GLOB`, and then by labkit's table.
+        """Prepare to look up lanes, first in the user's rows `own` (each a text `NAME=GLOB`), then in labkit's table.
 
         Raises `InvalidInput` for a text of another form.
         """

@@ -45,7 +45,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for a restart, in which calls may come from other lines than in the first start."""
+        """Return a new `Lines` for a restart, whose system calls may be made by other lines of Python."""
         other = Lines(self._read)
         other._begun = self._begun
         return other

@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders, each of which shows that the file is state."""
+    """How a later start used a file outside of the watched folders. Each of these uses shows that the file is state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -114,7 +114,7 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Every path that the start made, changed or removed, except folders of which it contains a path."""
+        """Every path that the start made, changed or removed. A folder is left out if a path inside it is listed."""
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -204,7 +204,8 @@ class Outside:
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
         """Return how a start used a file that it did not read; None if the use does not show that the file is state.
 
-        `again`: an earlier start of the same run made the file, and this one, not interrupted, did not open it.
+        `again` says that an earlier start of the same run made the file, and that this start was not interrupted and
+        did not open the file.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -212,7 +213,7 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the state files of `other`, which ran in the copy `there`, with paths as in the user's folder `here`."""
+        """Add the state files that `other` found in the copy `there`, with paths as in the user's folder `here`."""
 
         def usual(path: str) -> str:
             below = Path(path).is_relative_to(there.parent)

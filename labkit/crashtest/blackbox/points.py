@@ -191,9 +191,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the next point that is not before a sync, given the name of a sync; empty without that sync.
+    """Return, for a crash point before a sync, the name of the next point that is not before a sync.
 
-    A kill before a sync loses nothing.
+    `name` is the name of the sync. The result is empty if no sync has this name. The next point replaces the first one
+    in the test of kills, because a kill before a sync loses nothing.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}

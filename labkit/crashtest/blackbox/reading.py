@@ -92,7 +92,10 @@ class HelperCommand:
 
 
 def ending(status: int | None) -> str:
-    """Return a clause on how a command ended, by its exit code or negative signal; None if the test killed it."""
+    """Return a clause on how a command ended.
+
+    `status` is its exit code, or a negative signal number; None means that the test killed the command.
+    """
     if status is None:
         return "it was killed"
     if status < 0:

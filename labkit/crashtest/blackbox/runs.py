@@ -258,7 +258,7 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        If it returns something other than rows, the run without a crash raises `InvalidInput`. Later runs raise
+        If the reader returns something other than rows, the run without a crash raises `InvalidInput`. Later runs raise
         `ReaderFailed` instead, because a crash may be the cause.
         """
         try:
@@ -269,7 +269,7 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every expected row can be read now, perhaps among others."""
+        """Return whether every expected row can be read now; other rows may be there as well."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
@@ -336,7 +336,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash, once more if that fails or rows are missing, and read the rows."""
+        """Start the command after a crash, and read the rows. A start that fails or leaves rows missing is repeated."""
         start = self.start(run)
         if self.failed(start):
             what = "fault" if any("fault" in each for each in run.crashes) else "crash"
@@ -509,7 +509,10 @@ class Harness:
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait some seconds for missing rows, and return how many are still missing; `again` as for `surely`."""
+        """Wait some seconds for missing rows, and return how many are still missing.
+
+        A reader that fails is called again for up to `again` seconds.
+        """
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.read, again)
@@ -540,7 +543,10 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return the reader's rows; call it again for up to `seconds` if it fails, as a dying process may hold a lock."""
+    """Return the reader's rows. A reader that fails is called again for up to `seconds`.
+
+    The failure may be temporary, because a dying process may still hold a lock.
+    """
     finish = time.monotonic() + seconds
     while True:
         try:

@@ -67,7 +67,10 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the calls that changed the reader's rows; none if it read only at beginning and end."""
+    """Return the names of the system calls that changed the reader's rows.
+
+    There are none if the reader was called only at the beginning and at the end of the run.
+    """
     if len(glances) <= 2:
         return set()
     return {
@@ -210,7 +213,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence for the report on each file in `taken`, the result of `logs`."""
+    """Return a sentence for the report on each log: a file whose masked path is in `taken`, the result of `logs`."""
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

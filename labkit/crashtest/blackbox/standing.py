@@ -102,7 +102,10 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the designs to print: without those that read the newest state if that changes no guarantee."""
+        """Yield the designs to print.
+
+        A design whose restart reads the newest state is left out if its guarantee would be the same without that.
+        """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery

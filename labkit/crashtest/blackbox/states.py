@@ -60,14 +60,20 @@ class RunFiles:
     """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Paths of `folders` differ between copies of the folder, so they do not count in the contents of files."""
+        """Prepare to observe files. The paths of `folders` are left out of the contents of files that contain them.
+
+        These paths differ between the copies of the user's folder, so the contents would differ as well.
+        """
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state of the files just before a system call; later states include the files that it changes."""
+        """Return the state of the files just before the system call `effect`.
+
+        From now on, the files that this call changes are part of the state as well.
+        """
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -137,7 +143,8 @@ class Comparison:
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
         """Compare a file less strictly from now on if it differs between starts that had made the same calls.
 
-        Each start maps its calls' names to the states before them. Returns all states of the longest start.
+        `starts` has a dict for each start, from the name of a call to the state before this call. Returns all states of
+        the longest start.
         """
         longest = max(starts, key=len)
         for start in starts:

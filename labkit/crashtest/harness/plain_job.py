@@ -134,7 +134,7 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a Spark session with its files in `folder`, and run the jobs that the file `go` there names.
+    """Start a Spark session with its files in `folder`, and run each job that the file `go` in this folder names.
 
     Returns after a job whose session must not be used again.
     """

@@ -94,7 +94,10 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface of the user's sink. Raises `InvalidInput` if it is none, or cannot be imported."""
+        """Return the Spark interface of the user's sink.
+
+        Raises `InvalidInput` if the object is no sink, or if the user's file cannot be imported.
+        """
         try:
             self._start()
             answer = self._answer("adapter", LOAD_SECONDS)

@@ -62,7 +62,10 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code in a new thread, because it may not return before its query ends; the future waits for it."""
+    """Run the user's code in a new thread, and return a future that is done when the code has returned.
+
+    The code needs a thread because it may wait until its query has ended.
+    """
     future: Future[None] = Future()
 
     def work() -> None:

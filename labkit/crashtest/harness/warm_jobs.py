@@ -47,7 +47,10 @@ class WarmJob:
     """One Spark process that was started ahead of time, with a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in `folder`, for the job in the file `job`; the new `place` has its log and orders."""
+        """Start the process in `folder`, for the job that the file `job` describes.
+
+        `place` is a new folder for the process's log and for the orders that labkit gives to the process.
+        """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
         # A mark of its own, because after each run every process with the test's mark is killed, and this one waits for
@@ -110,7 +113,7 @@ class WarmJobs:
         self._fill(1, folder, os.environ)
 
     def no_more(self) -> None:
-        """Start no further session ahead of need, because the test's last run begins."""
+        """Start no further sessions in advance, because the test's last run begins."""
         self._most = 0
 
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:

@@ -54,7 +54,7 @@ class Square(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The verdict as text: its sign and its name, followed by ↩ if a reader saw a value go back."""
+        """The verdict as text: its sign and its name. A ↩ follows if a reader saw an older value after a newer one."""
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 

@@ -16,7 +16,7 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Repeat a real run's crash in the simulator. Raises `InvalidInput` for options that it does not model."""
+    """Repeat a real run's crash in the simulator. Raises `InvalidInput` if the simulator does not model an option."""
     words = (
         # One more than is allowed, so that a longer input is noticed without reading all of it.
         list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []

@@ -15,7 +15,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that lists a run's options, except `but`, in the signature and docstring of a function."""
+    """Return a decorator that lists a run's options, except those in `but`, in a function's signature and docstring."""
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]

@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the condition that a crash is planned; `when` says in its message when the option has an effect."""
+    """Return the condition that a crash is planned, for options that have no effect without one.
+
+    `when` is a clause for the error message, such as `it takes effect after a crash`.
+    """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the lab's stateful processor keeps the job's counts; `may` ends its message."""
+    """Return the condition that the lab's own stateful processor keeps the job's counts.
+
+    `may` is the end of the error message: what only such jobs may do, such as `change the number of tasks`.
+    """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )
