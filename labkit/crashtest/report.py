@@ -232,7 +232,7 @@ class Report:
 
 
 def _by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return the ids of runs that prove nothing, by the reason for that."""
+    """Return a dict from reason to ids, for the runs that prove nothing."""
     ids: dict[str, list[str]] = {}
     for each in results:
         ids.setdefault(each.unknown, []).append(each.id)

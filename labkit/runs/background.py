@@ -51,7 +51,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state (`Mark`) of each stage of a run with one crash, which each event passed to `note` updates."""
+    """The state (`Mark`) of each stage of a run with one crash. Every event that `note` gets updates the states."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1

@@ -206,7 +206,10 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a driver of these runs: their cluster, or local threads for all waiting tasks."""
+    """Return the Spark master URL for a driver of these runs: the URL of their cluster, or `local[N]`.
+
+    N is large enough for every task that waits at a failpoint.
+    """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:

@@ -23,7 +23,7 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Computes, without Spark, the rows that a job should write for an input file; a subclass for each kind of job.
+    """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
 
     The judge compares each row with the expected row of the same offset, which most jobs take from the input record.
     """

@@ -36,7 +36,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Notes one driver's crashes, errors and durations in the runs that it executes, and tells `tell` every event."""
+    """Notes one driver's crashes, errors and durations in its runs, and passes each of its events to `tell`."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}

@@ -141,8 +141,8 @@ def exposed(
 ) -> Exposure:
     """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
 
-    The run ended at `ended` (seconds since 1970), with the rows `hidden`. `ready` maps offsets to times of pre-commits;
-    None if unknown.
+    `hidden` are the rows that were hidden at the end of the run, at the time `ended` (seconds since 1970). `ready` maps
+    offsets to times of pre-commits; None if these are unknown.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None

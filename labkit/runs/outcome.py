@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """A viewer of the same crash in the simulator. Raises `InvalidInput` if it does not model the options."""
+        """A viewer of the same crash in the simulator, if it models all options; else raises `InvalidInput`."""
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)

@@ -113,7 +113,10 @@ class Run:
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """After a crash, rename the checkpoint's folder, once, if the scenario deletes the checkpoint."""
+        """After a crash, move the checkpoint's folder aside if the scenario deletes the checkpoint.
+
+        A second call after the same crash does nothing.
+        """
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)

@@ -534,8 +534,8 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come untried crash points, then untried directed second crashes, and finally random second crashes, as
-        many as `--pairs` allows.
+        First come untried crash points, then untried second crashes for which something in a restart is a reason
+        (directed ones), and finally random second crashes, as many as `--pairs` allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return

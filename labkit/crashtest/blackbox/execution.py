@@ -230,7 +230,10 @@ class Execution:
         return max(limit, PATIENCE * max(self.usual.before, self.usual.between))
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows; asks only after a quiet time."""
+        """Return whether a command that never ends has delivered all rows.
+
+        The reader is asked only after a quiet time; before that, the result is False.
+        """
         if self.endless is False:
             return False
         allowed = self.settings.limit

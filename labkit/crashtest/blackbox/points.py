@@ -139,8 +139,8 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
 
     Three positions are borders between memory pages, where Linux may end the write of a killed process. Two are for
-    text with a row per line: at the end of a row, and within the last row. If the write began elsewhere in the file, a
-    border between pages could lie there.
+    text with a row per line: at the end of a row, and within the last row. They count because a border between pages
+    could lie there if the write began elsewhere in the file.
     """
     pages = borders(call)
     places = {}

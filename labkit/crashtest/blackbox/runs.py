@@ -456,7 +456,7 @@ class Harness:
         """Repeat a start that ended at once without doing anything, and return the last start.
 
         Perhaps the killed instance holds a lease. So the start is repeated until it succeeds or reaches the crash point
-        `at`, at most for `--limit` seconds; later runs of the test then do not wait at all.
+        `at`, at most for `--limit` seconds. If that is in vain, later runs of the test do not wait at all.
         """
         begun = time.monotonic()
         while self._refuses(start):

@@ -228,7 +228,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that makes writes; those of a transaction belong to the call that commits it.
+    """Yield each system call that makes writes; the writes of a transaction belong to the call that commits it.
 
     Raises `InvalidInput` for a call that no row of `table` matches.
     """

@@ -213,7 +213,10 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query of the same kind that discards its rows, so that the first query of the user's sink starts faster."""
+    """Run a query that discards its rows, so that the first query of the user's sink starts faster.
+
+    `adapter` is the interface by which Spark calls the user's sink; the query uses the same one if possible.
+    """
     folder = scratch / "warm"
     rows = generate(1)
     rows.write(folder / "input")
