@@ -90,7 +90,11 @@ def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings]
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` for an option of the other kind of test; `written` returns it as the user wrote it."""
+    """Raise `InvalidInput` if `words` contains an option that only the other kind of test has.
+
+    `kind` is the settings class of the user's test (of a sink or a pipeline). `written` returns an option as the user
+    wrote it.
+    """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

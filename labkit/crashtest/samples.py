@@ -75,7 +75,10 @@ def judge_run(
 
 
 def _copies(readings: Sequence[Counted], ids: dict[int, set[int]]) -> list[Life]:
-    """Return one `Life` for each copy of a row. If only some copies of a row disappear, the newest count as gone."""
+    """Return a `Life` for each copy of a row: the reading that showed it first, and whether it disappeared.
+
+    If only some copies of a row disappear, the newest ones count as gone.
+    """
     living: dict[Record, list[Life]] = {}
     over: list[Life] = []
     for number, (sample, rows) in enumerate(readings):
@@ -103,10 +106,10 @@ def _mark_early(living: dict[Record, list[Life]], ids: set[int]) -> None:
 
 
 def _of_keys(readings: Sequence[Counted]) -> list[Life]:
-    """Return one `Life` for each value that a key had over time, for a store that keeps only the last row of a key.
+    """Return a `Life` for each value that a key had over time, if the store keeps only the last row of a key.
 
-    All values of a key that the last reading lacks count as aborted. A second row of a key gets a made-up key, so it
-    counts as a row that was not in the input.
+    If the last reading lacks a key, all values of this key count as aborted. If a reading has a second row of a key,
+    this row gets a made-up key, so that it counts as a row that was not in the input.
     """
     values = [_by_key(rows) for _, rows in readings]
     last = values[-1] if values else {}

@@ -40,7 +40,10 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return a dict from offset to correct values, for rows with several, such as rows with looked-up values."""
+        """Return a dict from offset to the correct values of a row, only for rows with more than one correct value.
+
+        For example, a row with a looked-up value may have several.
+        """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:

@@ -26,7 +26,7 @@ _FILE = "planned_every"
 class Plans:
     """The times at which a driver's query plans its batches: all multiples of `every` seconds since 1970.
 
-    Spark's ProcessingTimeExecutor plans so. Lines that arrive between two of these times are in one batch.
+    Spark's ProcessingTimeExecutor plans at these times. Lines that arrive between two of them are in one batch.
     """
 
     def __init__(self, every: int) -> None:

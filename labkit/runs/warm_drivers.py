@@ -117,7 +117,10 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no driver in advance during the `with` block; afterwards replace the drivers that a run used."""
+        """Provide a `with` block for one run, during which no driver is started in advance.
+
+        After the block, new drivers replace those that the run used.
+        """
         with self._changed:
             self._runs += 1
         try:

@@ -133,7 +133,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A helper process of a search, as the leading process represents it."""
+    """A helper process of a search, as the leading process sees it: a pipe, and the chunks not answered yet."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process

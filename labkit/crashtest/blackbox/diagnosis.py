@@ -104,8 +104,8 @@ def diagnose(
 ) -> Diagnosis | None:
     """Return an explanation of the worst run of a crash test, with a repair; None if no run went wrong.
 
-    If the worst run has no crash, such as that of a second query, and runs with one crash go wrong in another way, the
-    explanation names both.
+    If the worst run has no crash (for example, one with a second query), but runs with one crash go wrong in another
+    way, the explanation names both.
 
     `points` maps the id of each run with one crash to its crash point. `decides` returns whether the engine uses a call
     to record that a batch is finished. `files` maps the names of calls to their files, as several files may share a

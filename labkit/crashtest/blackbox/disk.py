@@ -120,7 +120,7 @@ class Disk:
     """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Fill the model from `copies`, a copy of each folder before the run; all in them counts as synced."""
+        """Fill the model from `copies`, a copy of each folder before the run; all their content counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self._disks = {folder.stat().st_dev for folder in copies if folder.exists()}
         self.on_its_way: list[Naming] = []

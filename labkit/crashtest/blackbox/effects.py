@@ -153,8 +153,8 @@ class Namer:
     def name(self, call: Call) -> Effect | None:
         """Return the system call with its name; None if it does not belong to the pipeline.
 
-        It does not if its file or server is ignored, if the file lies outside of the watched folders, or if the call
-        sends a Kafka request that stores nothing.
+        A call does not belong to the pipeline if its file or server is ignored, if the file lies outside of the watched
+        folders, or if the call sends a Kafka request that stores nothing.
         """
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:

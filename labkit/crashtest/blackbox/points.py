@@ -139,8 +139,8 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
 
     Three positions are borders between memory pages, where Linux may end the write of a killed process. Two are for
-    text with a row per line: at the end of a row, and within the last row. They count because a border between pages
-    could lie there if the write began elsewhere in the file.
+    text with a row per line: at the end of a row, and within the last row. These two are tried because a border between
+    pages could lie there if the write began elsewhere in the file.
     """
     pages = borders(call)
     places = {}
@@ -193,8 +193,8 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
     """Return, for a crash point before a sync, the name of the next point that is not before a sync.
 
-    `name` is the name of the sync. The result is empty if no sync has this name. The next point replaces the first one
-    in the test of kills, because a kill before a sync loses nothing.
+    `name` is the name of the sync; the result is empty if no sync has this name. The test of kills uses only the next
+    point, because a kill before a sync loses nothing.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -351,8 +351,8 @@ class Recoveries:
     ) -> None:
         """Store the restarts: `recoveries` maps each crash point to the effects of the restart after it.
 
-        `healthy` are the effects of the run without a crash, and `showing` the families of those that change the
-        reader's rows.
+        `healthy` are the effects of the run without a crash, and `showing` has the families of the calls that change
+        the reader's rows.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
@@ -360,7 +360,10 @@ class Recoveries:
         self._states = states
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return the pairs of crashes to try: up to `most_directed` directed pairs (all if None), and `most` others."""
+        """Return the pairs of crashes to try: up to `most_directed` directed pairs (all if None), and `most` others.
+
+        A pair is directed if something that the restart did is the reason for the second crash; the others are random.
+        """
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -397,9 +400,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs after which the state of the files is known, the most important pairs first.
 
-        Restarts may make the same calls although the crashes left different files, such as a temporary file. Then the
-        difference had no influence, so only the last of these first crashes is used. The comparison of calls ignores
-        syncs, and treats the creation and the emptying of a file as the same call.
+        After different first crashes, restarts may make the same calls although the crashes left different files, such
+        as a temporary file. Then the difference had no influence, so only the last of these first crashes is used. The
+        comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():

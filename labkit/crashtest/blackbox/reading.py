@@ -105,7 +105,10 @@ def ending(status: int | None) -> str:
 
 
 class HelperCommands:
-    """The user's functions and commands that read rows, add input and empty the store; for a `with` block."""
+    """The user's functions and commands that read rows, add input and empty the store.
+
+    Use the object in a `with` block.
+    """
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark

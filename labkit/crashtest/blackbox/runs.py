@@ -152,7 +152,10 @@ class Harness:
         self.reads_first, self.longer = other.reads_first, other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what other harnesses saw: processes that outlived a start, and state outside of the watched folders."""
+        """Add what the harnesses `others` saw in the copies of the user's folder.
+
+        These are processes that outlived a start, and state outside of the watched folders.
+        """
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)

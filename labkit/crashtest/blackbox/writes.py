@@ -110,7 +110,10 @@ def engines() -> dict[str, Engine]:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the rows of these engines, by default of all. Raises `InvalidInput` for an unknown engine."""
+    """Return the rows of `writes.toml` for the given engines, by default for all of them.
+
+    Raises `InvalidInput` for an unknown engine.
+    """
     every = engines()
     for name in names:
         if name not in every:
@@ -119,7 +122,7 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that wrote in a run, by the names of the run's calls and each table's `sign`."""
+    """Return the engines and formats that wrote in a run: those whose `sign` matches the names of the run's calls."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
