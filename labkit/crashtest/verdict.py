@@ -176,7 +176,10 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, such as `12 of 83 points`, and what else was left out if all crash points were tried."""
+        """How much was tried, such as `12 of 83 points`.
+
+        If all crash points were tried, the text also says what else was left out.
+        """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"

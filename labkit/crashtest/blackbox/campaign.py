@@ -113,7 +113,10 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is neither unknown nor stuck; otherwise the load of parallel runs may be the reason."""
+        """Whether the result is neither unknown nor stuck.
+
+        Only these two results can be due to the load of parallel runs, so they are worth a repetition.
+        """
         return not self.result.unknown and not self.result.stuck
 
 
