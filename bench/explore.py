@@ -51,7 +51,10 @@ STEPS = 200
 
 
 def measure(rounds: int) -> Rows:
-    """Return rows: states per second, compared with a bare search and one on two cores; memory; time of a step."""
+    """Return rows with states per second, memory, and the time of a step.
+
+    The speed is compared with that of a search without properties, and with that of a search on two cores.
+    """
     models = {name: make(model, parameters) for name, (model, parameters) in EXPLORED.items()}
     taken: dict[str, list[Taken]] = {name: [] for name in models}
     for _ in range(rounds):
@@ -129,7 +132,10 @@ def _stepped(rounds: int) -> dict[str, Any]:
 
 
 def long_walk(steps: int) -> Replay:
-    """Return a run of two-phase commit in which one participant never votes, and those in doubt ask repeatedly."""
+    """Return a run of two-phase commit that has `steps` steps.
+
+    One participant never votes, so those that have voted stay in doubt and ask for the decision again and again.
+    """
     choose, walked = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(walked.actions) < steps:
         enabled = walked.model.actions(walked.state)

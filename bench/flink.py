@@ -41,7 +41,10 @@ def interpreter() -> str | None:
 
 
 def seconds(python: str, path: Path, tasks: int) -> float:
-    """Return the job's own seconds, without its cluster's start. Raises `JobFailed` with its last line of output."""
+    """Return the seconds that the job took, without the start of Flink's cluster.
+
+    `python` is the interpreter that has PyFlink. Raises `JobFailed` with the last line of output if the job fails.
+    """
     command = [python, "-c", _JOB, path.absolute().as_uri(), str(tasks)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

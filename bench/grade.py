@@ -1,6 +1,7 @@
 """How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by plain papermill.
 
-Both have run before, and take turns; neither judges. The last row grades a class of 300 on all cores, with everything.
+The two ways alternate after one warm-up run of each, and neither judges answers. The last row is for a class of 300,
+graded on all cores, with judging, records and pages.
 """
 
 import os
@@ -19,7 +20,7 @@ _BATCH = 300
 
 
 def measure(rounds: int) -> Rows:
-    """Return rows: seconds for one submission each way, and submissions per minute. Raises `MissingExtra`."""
+    """Return rows: seconds per submission for both ways, and submissions per minute. Raises `MissingExtra`."""
     need_grader("make bench ONLY=grade")
     from bench.sample_submissions import execute_plainly, specimen
 
@@ -43,7 +44,10 @@ def measure(rounds: int) -> Rows:
 
 
 def _batch() -> dict[str, Any]:
-    """Return the row of a batch of right answers on all cores: start, judging, records and pages included."""
+    """Return the row for a batch of submissions with right answers, graded on all cores.
+
+    The time includes the start of the workers, judging, records and pages.
+    """
     from bench.sample_submissions import hand_in
     from labkit.grading.batch import run
     from labkit.grading.course import load
@@ -68,6 +72,7 @@ def _batch() -> dict[str, Any]:
 def _processor() -> float:
     """Return the processor seconds of this process and its ended children.
 
-    Kernels are missing, because Linux ends and forgets what is left in a sandbox: `perf stat` counts them as well.
+    The Jupyter kernels in sandboxes are not counted, because Linux kills what is left in a sandbox and no process waits
+    for it. `perf stat` counts them as well.
     """
     return sum(os.times()[:4])

@@ -39,10 +39,10 @@ def write_notebook(path: Path, sources: Sequence[str]) -> None:
 
 
 def open_notebook(page: Any, server: Server, name: str) -> None:
-    """Open a notebook alone, and wait until its kernel has answered this page on every channel.
+    """Open a notebook and no other tab, and wait until its kernel has answered this page on every channel.
 
-    A kernel that is called idle may still be asked for its widgets; what it publishes while its channels are being
-    connected is lost.
+    It is not enough that JupyterLab shows the kernel as idle: the page may still be connecting the channels, and
+    would lose messages that the kernel publishes in this time.
     """
     page.goto(server.page(name))
     page.wait_for_function(READY, timeout=PATIENCE * MILLISECONDS)

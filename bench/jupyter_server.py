@@ -46,7 +46,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(folder: Path, home: Path) -> Iterator[Server]:
-    """Run JupyterLab on a folder within a `with` block, its state in `home`. Raises `ServiceUnavailable`."""
+    """Run JupyterLab on a folder within a `with` block; `home` holds its state. Raises `ServiceUnavailable`."""
     server = Server(free_port(), folder, secrets.token_hex(16))
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)
@@ -89,7 +89,10 @@ def _wait(server: Server, session: int, log: Path) -> None:
 
 
 def _stop(session: int) -> None:
-    """Send SIGTERM to the server, which then ends its kernels, and wait; the rest is killed with the `with` block."""
+    """Send SIGTERM to the server, and wait at most `GRACE` seconds until it and its kernels have ended.
+
+    `serving` kills the processes that are left.
+    """
     with suppress(ProcessLookupError):
         os.kill(session, signal.SIGTERM)
     end = time.monotonic() + GRACE

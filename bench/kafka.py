@@ -1,7 +1,8 @@
 """What transactions cost in Kafka: throughput, the latency of a commit, resuming, and the delay until rows are visible.
 
-All producers are kafka-python's with the settings of the Kafka store, and write its records, with one flush per
-transaction; an idempotent producer flushes after as many records. The two kinds alternate, and take turns to begin.
+All producers are kafka-python's, with the settings and records of the Kafka store. A transactional producer flushes
+once per transaction, and an idempotent producer after the same number of records. The two kinds of producer alternate,
+and take turns to begin.
 """
 
 import tempfile
@@ -57,7 +58,10 @@ def _topic(folder: Path) -> Iterator[Topic]:
 
 
 def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
-    """Return results by transaction size and producer, without each producer's first transaction, which connects."""
+    """Return the results of all rounds as a dict from transaction size to a dict from kind of producer to a list.
+
+    The first transaction of each producer does not count, because it includes the time to connect.
+    """
     taken: dict[int, dict[str, list[Written]]] = {size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES}
     with _topic(folder) as topic, _writer(topic, None) as idempotent, _writer(topic, "bench") as transactional:
         writers = {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}
@@ -105,7 +109,7 @@ def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: 
 
 
 def _resumed(folder: Path, times: int) -> list[float]:
-    """Return the seconds that a new client takes to commit what another one prepared, `times` times."""
+    """Prepare `times` transactions; return the seconds that a new client takes to commit each of them."""
     taken = []
     with _topic(folder), closing(KafkaStore(folder)) as writing:
         for batch in range(times):
@@ -143,7 +147,10 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
 
 
 def resuming(seconds: Sequence[float]) -> dict[str, object]:
-    """Return the row of commits by another client, from its creation until the markers are written."""
+    """Return the row for commits by another client than the one that prepared the transaction.
+
+    `seconds` are the times from the creation of this client until the commit markers are written.
+    """
     times = [1000 * each for each in seconds]
     return {
         "kafka": "prepared by one client, committed by another",

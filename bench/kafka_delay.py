@@ -49,7 +49,10 @@ def measure(folder: Path, rounds: int) -> dict[int, Delays]:
 
 
 def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
-    """Write a block of transactions of each size, each after both readers have the one before; return the delays."""
+    """Write a block of transactions of each size; return for each size the delays at both isolation levels.
+
+    A block begins only after both readers have received all records of the block before it.
+    """
     results = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
@@ -99,7 +102,10 @@ def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
 
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
-    """Run a reader: print `ready`, then each block's delays as JSON; end after `PATIENCE` without a record."""
+    """Run a reader: print `ready`, then the delays of each block as JSON; end after `PATIENCE` without a record.
+
+    `blocks` are the numbers of records in the blocks.
+    """
     print("ready", flush=True)
     delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
     for count in map(int, blocks):

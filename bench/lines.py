@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
 
 def truth(program: Path) -> list[tuple[str, int, tuple[str, ...]]]:
-    """The file, number and patterns of each marked line of a program."""
+    """Return the file name, number and patterns of each line of a program that is marked with a comment."""
     lines = program.read_text(encoding="utf-8").splitlines()
     marked = [(number, line.partition(MARK)[2].split()) for number, line in enumerate(lines, 1) if MARK in line]
     return [(program.name, number, tuple(patterns)) for number, patterns in marked]

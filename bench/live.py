@@ -75,7 +75,7 @@ def measure(rounds: int) -> Rows:
 
 
 def _without_spark(folder: Path) -> str | None:
-    """Write a copy of the first notebook up to the cell that starts Spark; return its name, or None without one."""
+    """Copy the first notebook up to the cell that starts Spark; return its name, or None without notebooks."""
     try:
         notebooks = notebook_folder()
     except InvalidInput:

@@ -68,7 +68,10 @@ def traces() -> dict[str, Trace]:
 
 
 def _barriers() -> Trace:
-    """Return a run of the largest scene, which works as long as it can and then crashes; few runs are longer."""
+    """Return a long run of the simulator with the largest scene.
+
+    The run takes every step of normal work that is possible, and crashes and cancels only if no other step is left.
+    """
     given = {"words": "a-b-c-d-a-b-c-d", "sources": 3, "counts": 3, "checkpoints": 4, "concurrent": 3}
     chance, going = (random.Random(1), Replay(make("barriers", {**given, "crashes": 3, "cancels": 1})))
     while enabled := going.model.actions(going.state):

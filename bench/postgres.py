@@ -38,7 +38,7 @@ AT_MOST = 5.0
 
 
 class Spent(NamedTuple):
-    """The seconds that one batch took: by the clock, and of the processor in this process and in the server."""
+    """The elapsed seconds of one batch, and the processor seconds in this process and in the server."""
 
     clock: float
     here: float
@@ -53,7 +53,7 @@ def measure(rounds: int) -> Rows:
 
 
 def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Strategy, list[Spent]]:
-    """Return the times of each way, without its first batch, which opens connections."""
+    """Return the times of each way for all batches but the first, which is slower because it opens the connections."""
     taken: dict[Strategy, list[Spent]] = {way: [] for way in WAYS}
     with ThreadPoolExecutor(PARTICIPANTS) as tasks:
         for batch in range(batches + 1):
@@ -103,7 +103,7 @@ def _processor_times(server: int | None) -> dict[int, float]:
 
 
 def table_of(rows: int, taken: Mapping[Strategy, Sequence[Spent]]) -> Rows:
-    """Return rows of medians, with the time of each way beyond one plain transaction in the same turn."""
+    """Return rows of medians. Each way is compared with one plain transaction for the same batch."""
     return [_row(rows, way, spent, taken[PLAIN]) for way, spent in taken.items()]
 
 
@@ -126,5 +126,5 @@ def _row(rows: int, way: Strategy, spent: Sequence[Spent], plain: Sequence[Spent
 
 
 def _mean(seconds: Sequence[float]) -> float:
-    """Return the mean in milliseconds; a median would be coarse, because a server reports hundredths of a second."""
+    """Return the mean in milliseconds; a median would be coarse, as Linux reports a server's time in steps of 10 ms."""
     return round(1000 * sum(seconds) / len(seconds), 2)

@@ -61,7 +61,7 @@ def select(
 ) -> dict[str, Measurement]:
     """Return the named measurements, or all. Raises `InvalidInput`.
 
-    `stores` and `words` are options of totals, `states` of spark.
+    `stores` and `words` are options of the measurement `totals`, and `states` is one of `spark`.
     """
     _refuse_unknown("--only", only, list(MEASUREMENTS))
     _refuse_unknown("--store", stores, list(totals.STORES))

@@ -1,4 +1,4 @@
-"""Define the rows that a measurement returns, and the arithmetic of all: medians, and ratios in one round."""
+"""Define the rows that a measurement returns, and compute medians, and ratios of times in the same round."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -31,5 +31,5 @@ def ratio(these: Sequence[float], those: Sequence[float], digits: int = 2) -> fl
 
 
 def by_key(rows: Sequence[Mapping[str, Any]], key: str) -> dict[Any, Mapping[str, Any]]:
-    """Return the rows by the value of their column `key`."""
+    """Return a dict from the value in the column `key` to the row."""
     return {row[key]: row for row in rows}

@@ -35,7 +35,7 @@ class Specimen:
         return as_notebook([cell.source for cell in self.prepared.cells])
 
     def execute(self) -> float:
-        """Run the submission once and contact every answer; return the seconds until the sandbox has ended."""
+        """Run the submission, and check that every answer replies; return the seconds until the sandbox has ended."""
         begun = time.perf_counter()
         deadline = time.monotonic() + self.sandbox.limits.total_seconds
         names = [exercise.answer for exercise in self.prepared.attempted]
@@ -55,7 +55,10 @@ class Specimen:
 
 @contextmanager
 def specimen(work: Path) -> Iterator[Specimen]:
-    """Provide the notebook with the most exercises without Spark, and a started sandbox, within a `with` block."""
+    """Provide a solved notebook and a started sandbox within a `with` block.
+
+    The notebook is the one with the most exercises that do not need Spark.
+    """
     course = load(None)
     name, text = _text(course)
     released = read(course.released(name).read_bytes())

@@ -14,7 +14,10 @@ from labkit.host.servers.tethered import tethered_postgres
 
 @contextmanager
 def postgres() -> Iterator[int | None]:
-    """Provide a PostgreSQL for every store of the block; yield its first process's id, or None for the user's."""
+    """Provide the PostgreSQL server that all stores in a `with` block use.
+
+    Yields the id of the server's main process, or None if it is a server of the user.
+    """
     if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return
@@ -24,7 +27,7 @@ def postgres() -> Iterator[int | None]:
 
 @contextmanager
 def kafka() -> Iterator[str]:
-    """Provide a Kafka broker for every store of the block; yield its address."""
+    """Provide the Kafka broker that all stores in a `with` block use; yield its address."""
     if given := os.environ.get(addresses.KAFKA, "").strip():
         yield given
         return

@@ -59,7 +59,7 @@ class Watch:
         self._before = sum(self._by_process.values())
 
     def look(self) -> None:
-        """Record the processor time of each process, which may soon end, and the largest memory."""
+        """Record each process's processor time so far, because a process may end, and the largest memory of all."""
         used = 0
         for process in (self._me, *self._me.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):

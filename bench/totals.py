@@ -78,7 +78,7 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
 
 
 def write_words(path: Path, words: int) -> Counter[str]:
-    """Write seeded random words by Zipf's law, ten a line; return the number of times that each was written."""
+    """Write seeded random words by Zipf's law, ten a line; return how often each word was written."""
     choose, written = random.Random(SEED), Counter[str]()
     vocabulary = [f"w{number}" for number in range(VOCABULARY)]
     bounds = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
@@ -139,7 +139,10 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
 
 
 def table_of(taken: Mapping[str, Sequence[Taken]], words: int) -> Rows:
-    """Return rows of medians over all batches of all rounds, with the cost of a commit beyond append's write."""
+    """Return rows of medians over all batches of all rounds.
+
+    The cost of a commit is the time of pre-commit and commit, minus the time in which the sink `append` writes.
+    """
     rows: Rows = [_row(label, runs, taken, words) for label, runs in taken.items()]
     rows.sort(key=lambda row: row["totals"].split(" on ")[1], reverse=True)
     append = {store: row for store in STORES if (row := by_key(rows, "totals").get(f"append on {store}"))}

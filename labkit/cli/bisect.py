@@ -160,7 +160,10 @@ def _line(trial: Trial) -> str:
 
 
 def _trial(question: Question, settings: PipelineSettings, demand: Demand, version: str, day: str) -> Trial:
-    """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot run the test."""
+    """Crash-test the pipeline with one version, which was released on `day` (empty if unknown).
+
+    Raises `ServiceUnavailable` if this machine cannot run the test.
+    """
     print(f"{question.package} {version}", file=sys.stderr)
     requirements = [f"{question.package}=={version}", *question.requirements]
     try:

@@ -25,7 +25,10 @@ def need_grader(command: str) -> None:
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """Convert an option to a function parameter, which typer offers on the command line; `help` replaces its help."""
+    """Convert an option to a function parameter, which typer offers on the command line.
+
+    `help`, if given, replaces the option's own help text.
+    """
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
@@ -39,7 +42,10 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 def typed_options(
     context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the options that the user typed, from keyword to value; `words` also has the defaults of others."""
+    """Return the options that the user typed, as a dict from keyword to value.
+
+    `words` has the values of all options, also the defaults of those that the user did not type.
+    """
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 

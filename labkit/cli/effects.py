@@ -55,7 +55,10 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless exactly one of --command and --beside, with its own options, is given."""
+        """Raise `InvalidInput` unless exactly one of --command and --beside is given.
+
+        Also raised if an option that only fits --command is given together with --beside.
+        """
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."
@@ -119,7 +122,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Replace an `OSError` that the block raises about the folder `out` (--out) by an error that says what to do."""
+    """Replace an `OSError` about the folder `out` (--out) in a `with` block by an error that says what to do."""
     try:
         with durable.explained(out):
             yield

@@ -93,7 +93,10 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students are missing, and which questions the instructor has to settle, with the files for that."""
+    """Print which students have handed in nothing, and which questions the instructor has to settle.
+
+    Also print the paths of the files in which the instructor can do so.
+    """
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 

@@ -128,7 +128,10 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run each combination `repeat` times on real Spark, with `both` also simulated; return 1 if a result differs."""
+    """Run each combination `repeat` times on real Spark and print the results; if `both`, also simulate it.
+
+    Returns 1 if a result differs from its prediction.
+    """
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each combination runs at least once; choose 1 or more.")
     java_for_spark()
@@ -178,7 +181,11 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one combination as plain data: prediction, simulation (`sim`), and the outcome of a real run, if any."""
+    """Return one combination as plain data: the prediction, and the results that are compared with it.
+
+    If `sim`, the combination is also simulated. `outcome` is the result or the error of a real run in `folder`, and is
+    None without a real run.
+    """
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,

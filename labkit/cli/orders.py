@@ -1,4 +1,4 @@
-"""Defines `labkit orders`, which shows the table of orders of writes, one design, and its smallest repair."""
+"""Defines `labkit orders`, which shows what orders of writes guarantee, and how to repair one."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -116,7 +116,10 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print which designs match a recorded order of writes; `rows` say what its effects are. Return the exit code."""
+    """Print which designs match a recorded order of writes; return the exit code.
+
+    `rows` are the values of --write, which say what kind of write an effect is. `ends` is the effect that ends a step.
+    """
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
     meanings = [user_row(each) for each in rows]

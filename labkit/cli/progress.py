@@ -12,7 +12,10 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Yield a function that shows each event of a run, unless `quiet`: in a bar with so many `steps`, or as a line."""
+    """Yield a function that shows each event of a run; it shows nothing if `quiet`.
+
+    In a terminal the events move a bar that has `steps` steps; elsewhere each event is one line.
+    """
     console = Console(stderr=True)
     if quiet:
         yield silent

@@ -141,7 +141,10 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open a ZIP archive for a `with` block; stricter limits apply `within` another one. Raises `InvalidInput`."""
+    """Open a ZIP archive for a `with` block. Raises `InvalidInput` if it cannot be read.
+
+    `name` is for messages. If `within`, the archive lies inside another archive, so stricter limits apply.
+    """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
             raise InvalidInput(
@@ -201,7 +204,7 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder of a path in an archive, which has one student's files; "" for a file in none."""
+    """Return the top-level folder of a path in an archive, "" if there is none. It has the files of one student."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 

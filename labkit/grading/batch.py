@@ -121,7 +121,10 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions that --only and --exercise select or, without both, all that have no valid result."""
+    """Return the submissions to grade: those that --only and --exercise select.
+
+    If neither option is given, these are all submissions without a valid result.
+    """
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}

@@ -152,7 +152,10 @@ class Examination:
         return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Fail the exercise whose cell ended the run, or all that are `left`; leave this cell out of the next run."""
+        """Fail the exercise whose cell ended the run, and leave this cell out of the next run.
+
+        If no single cell ended the run, fail all exercises in `left`.
+        """
         _need_start(ended)
         self.result.limits_hit.append(ended.how)
         self.result.out_of_time |= ended.how == "too long"
@@ -203,7 +206,10 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because the notebook's kernel does not reply any more, or has used up its time."""
+        """Mark an exercise as failed because the notebook's kernel does not reply any more.
+
+        The recorded reason is the exceeded limit, such as the time, or else that the kernel is dead.
+        """
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)

@@ -112,7 +112,10 @@ def _cell(row: Row, title: str) -> str:
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """Return for each notebook those of its assignment: students handed them in together, directly or via others."""
+    """Return a dict from each notebook to all notebooks of the same assignment in Moodle.
+
+    Two notebooks belong together if a student has handed in both, or if both belong together with a third one.
+    """
     assignments: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
         own = {record.notebook for record in records if record.notebook}
@@ -149,8 +152,8 @@ def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) 
 def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username.
 
-    Both ids come from the roster, because the names of downloaded files contain neither. In Brightspace's format, `#`
-    precedes each id, so that spreadsheet programs do not change it, and fills the last column.
+    Both ids come from the roster, because the names of downloaded files contain neither. In Brightspace's format, each
+    id begins with `#`, so that spreadsheet programs do not change it. The last column contains only `#`.
     """
     title = rules.export.get("brightspace", f"{course} Points Grade")
     yield ("OrgDefinedId", "Username", title, "End-of-Line Indicator")
@@ -193,7 +196,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return, for each feedback page's path in a platform's archive, the key of its gradebook row."""
+    """Return a dict from the path of each feedback page, in the archive for a platform, to the key of its row."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

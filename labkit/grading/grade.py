@@ -52,7 +52,11 @@ NONE = "none"
 
 
 def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class, this command's or else the stored ones; `none` removes an option."""
+    """Return the options about the class, as a dict from option to value.
+
+    An option in `chosen`, of this command, replaces the one that an earlier command stored in `out`. The value `none`
+    removes the option.
+    """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}

@@ -227,7 +227,10 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield cases of `08-finish`: names of transactions that are alike, quoted, of two digits, or of other jobs."""
+    """Yield hidden test cases for the exercise `08-finish`: finish the prepared transactions of one job.
+
+    Names of transactions are similar, contain quotes or numbers of two digits, or belong to other jobs.
+    """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
     after = first + 1
@@ -532,7 +535,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield cases of `11b-runner` in which careless code confuses parts of a journal entry, as a name with its kind."""
+    """Yield cases of `11b-runner` in which careless code confuses parts of a journal entry, such as name and kind."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -872,7 +875,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield cases of two queries for a learner's sink, at least one for each axis; `epochs` are their writer epochs."""
+    """Yield cases in which two queries write to a learner's sink: at least one case for each axis in `parts`.
+
+    An axis is a property that is graded separately. `epochs` are the epochs of the writers of the two queries.
+    """
     crashed = _one_draw(c, 3, c.choice(capstone.QUERIES), epochs)
     many = capstone.numbered([[("pen", c.randrange(4)) for _ in range(capstone.MOST_ROWS)]])
     crashed["wide"] = capstone.moved(many, c.randrange(500))
@@ -907,7 +913,10 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _contents(c: Chance, batches: int) -> list[list[tuple[str, int]]]:
-    """Return items and amounts for each batch: the first two have one pair twice, the last of many has ten."""
+    """Return a list of pairs (item, amount) for each batch.
+
+    Each of the first two batches contains one pair twice. If there are more than 3 batches, the last has ten pairs.
+    """
     items = c.sample(capstone.ITEMS, len(capstone.ITEMS))
     items += c.choices(capstone.ITEMS, k=batches)
     amounts = [0, 10**9 - c.randrange(9), *(c.randrange(1, 4) for _ in items[2:])]

@@ -90,7 +90,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Leave a free-text exercise without a text to a person, who alone can see whether `cell` has an answer."""
+    """Let a person grade a free-text exercise if the notebook has no text under the exercise's name.
+
+    Only a person can see whether `cell`, the text of the learner's cell, contains an answer.
+    """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
     trouble = f" ({item.reason})" if item.status == "failed" else ""

@@ -217,7 +217,10 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student in a name such as `ada-06_sinks.ipynb`, or `root` if it only names a notebook."""
+    """Return the student that a file name states beside a notebook, as in `ada-06_sinks.ipynb`.
+
+    If `name` states only the notebook, the student is called `root`, like the folder or archive.
+    """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")

@@ -143,7 +143,10 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook, even with NaN, infinities or lone surrogates: no JSON, but Python's `json` writes them."""
+    """Parse a notebook, even with NaN, infinities or lone surrogates.
+
+    None of them is valid JSON, but Python's `json` writes them.
+    """
     try:
         return msgspec.json.decode(text, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """Replaces paths of the grading machine in texts that a learner reads, such as error messages of the learner's code.
 
 A sandbox shows Python and the lab at their real paths, and every process may read the table of mounts. A learner who
-encodes a path first can still smuggle it out; this keeps paths out of ordinary messages and pages.
+encodes a path first can still smuggle it out; this module only keeps paths out of ordinary messages and pages.
 """
 
 import re

@@ -206,7 +206,11 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Assign each submission without an owner to the only roster member with its name; return the doubtful names."""
+    """Assign each submission without an owner to the roster member of the same name, if there is only one.
+
+    `members_of` maps keys of submissions to indices of members, and the new owners are added to it. Returns a question
+    for the instructor about each doubtful name.
+    """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):

@@ -141,7 +141,10 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note missing notebooks of the assignment in each row; return, by notebook, who handed in only others."""
+    """Note in each row which notebooks of the assignment are missing.
+
+    Returns a dict from notebook to the students who have not handed it in, but have handed in another notebook.
+    """
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -153,7 +156,10 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return the open questions in all records, each once and after up to three names, except those in `decided`."""
+    """Return all open questions in the records, each once, after the names of up to three students with this question.
+
+    Questions in `decided`, a collection of pairs (submission's key, question), are left out.
+    """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
@@ -185,7 +191,10 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return all rows, the rows without submissions, and those not in the roster; questions go to `doubts`."""
+    """Return three lists: all rows, the rows of students without submissions, and of those not in the roster.
+
+    Questions for the instructor are added to `doubts`.
+    """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -303,7 +312,7 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Return the lines of a CSV file by row key and exercise.
+    """Return the lines of a CSV file as a dict from row key to a dict from exercise to lines.
 
     A line that fits no student, or several, becomes a doubt, in which `what` names its content: `points` or `requests`.
     """

@@ -30,7 +30,10 @@ The merge tries those again.
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed of the shards `parts`, else `seed`. Raises `InvalidInput` if seeds or courses differ."""
+    """Return the common seed of the shards whose output folders are `parts`, or `seed` if `parts` is empty.
+
+    Raises `InvalidInput` if a shard has another course than `course`, or if two seeds differ.
+    """
     for part in parts:
         try:
             head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
@@ -112,7 +115,7 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts): those in `paths`, and those directly inside.
+    """Return the output folders of shards (separately graded parts): those in `paths`, or directly in one of `paths`.
 
     The folder `out` is left out. Raises `InvalidInput` for a missing folder and, if `alone`, for a path in which no
     `labkit grade` has written.

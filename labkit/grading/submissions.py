@@ -196,7 +196,10 @@ class _Reader:
         return any(normal(cell.source) not in self._released[name] for cell in notebook.cells)
 
     def of(self, key: str) -> list[Submission]:
-        """Return a student's submissions, one for each notebook. The first submission has all regrade requests."""
+        """Return the submissions of the student `key`: one for each notebook, sorted by the notebook's name.
+
+        The first one carries all regrade requests of the student, whichever notebook they are about.
+        """
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
@@ -229,7 +232,10 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return the edited or unreadable notebooks with their files (all if there is none), and the others' names."""
+    """Return a dict from notebook to files for the notebooks that are edited or unreadable, and the other names.
+
+    If no notebook is edited or unreadable, the dict has all notebooks.
+    """
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -258,9 +264,10 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions about files, such as a PDF, that may be answers in an unreadable form, by notebook.
+    """Return a dict from notebook to questions about files, such as a PDF, that may be answers in another form.
 
-    The key is "" if the name states no notebook or one in `graded`. A text file counts only if those have no answer.
+    The key is "" if the file's name states no notebook, or one in `graded`. A text file counts only if `is_empty`, that
+    is, if the notebooks in `graded` contain no answer.
     """
     questions: dict[str, str] = {}
     for one in others:

@@ -31,7 +31,8 @@ def survey(
 ) -> Context:
     """Return facts about a whole upload that no single file name shows, such as the platform.
 
-    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file.
+    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file. `repositories`
+    are the names of folders that are Git clones.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
@@ -107,7 +108,7 @@ def _noted(content: bytes) -> Person | None:
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return each repository's GitHub user; GitHub Classroom names it `assignment-user`."""
+    """Return a dict from repository to GitHub user. GitHub Classroom names a repository `assignment-user`."""
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:
@@ -119,7 +120,10 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return authors and dates by submission's folder from Gradescope's list; both are empty if it is unreadable."""
+    """Return two dicts from Gradescope's list of submissions: from folder to authors, and from folder to date.
+
+    Both are empty if the list is unreadable.
+    """
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

@@ -99,7 +99,11 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the owner of all files by a platform's name or the learners' folder `notebooks`; else None."""
+        """Return the student who owns all files of a folder or archive, or None if they may be of several students.
+
+        The files belong to one student if `name` has the format of a learning platform, or if they include the folder
+        `notebooks` of the learners' copy of the lab.
+        """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
             return shaped
@@ -109,7 +113,10 @@ class Uploads:
         return None
 
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
-        """Yield the files of an archive in a folder: of `owner` if `own`, else maybe the download of a class."""
+        """Yield the files of an archive that lies in a folder.
+
+        If `own`, all of them belong to `owner`. Otherwise the archive may also be the download of a whole class.
+        """
         shown = text(str(inside))
         when = owner.when or _modified(path)
         try:

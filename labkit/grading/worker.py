@@ -126,7 +126,10 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> ExaminationResult | None:
-        """Execute and judge a submission into `record`, except results in `kept`; return None if it cannot run."""
+        """Execute and judge a submission, and write the results into `record`, together with those in `kept`.
+
+        Exercises in `kept` are not judged again. Returns None if the submission cannot be executed.
+        """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:

@@ -94,7 +94,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML, without the last ones if the card would be too large."""
+    """Return several results of `fold` side by side as HTML. The last ones are left out if they do not fit."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -217,7 +217,10 @@ class Tabled(OnCard):
 
 
 def framed(*parts: str, label: str) -> str:
-    """Return the parts as HTML in a frame named `label`, without the last ones if it would exceed `MOST_BYTES`."""
+    """Return the parts as HTML in a frame named `label`.
+
+    The last parts are left out if the HTML would be longer than `MOST_BYTES`.
+    """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
     while len(kept) > 1 and len((start + joined(kept)).encode()) + 200 > MOST_BYTES:

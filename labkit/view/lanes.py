@@ -19,7 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """A box for writes that become durable together, by the file or request `by`; boxes are drawn in this order."""
+    """A box for writes that become durable together. `by` names the file or request that makes them durable."""
 
     label: str
     by: str

@@ -202,7 +202,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Collect, by box id, all the different contents that each box has in these pictures."""
+    """Return a dict from box id to all the different contents that this box has in the pictures."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:

@@ -18,7 +18,10 @@ from labkit.view.stepper import page_of
 
 
 class Explorer(anywidget.AnyWidget):
-    """A widget in which a learner chooses each action of a simulator; a view gets all data once, and then changes."""
+    """A widget in which a learner chooses each action of a simulator.
+
+    A view in the browser receives all data when it opens, and afterwards only the changes.
+    """
 
     _esm = asset("stepper.js")
     _css = "\n".join(map(asset, ("scene.css", "stepper.css")))

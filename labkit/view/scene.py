@@ -140,7 +140,10 @@ class Drawing(NamedTuple):
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """Return the row of a process's field, durable or volatile as its class declares. Raises `KeyError` otherwise."""
+    """Return the row for the field `name` of a process, marked as durable or volatile.
+
+    The class of the process declares which of the two it is. Raises `KeyError` if the class does not declare the field.
+    """
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 
@@ -173,7 +176,10 @@ def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the lanes of a run's diagram, top to bottom: the titles, by id, of boxes whose `lane` is true."""
+    """Return the lanes of a run's space-time diagram, top to bottom, as a dict from box id to title.
+
+    Every box whose `lane` is true has a lane.
+    """
     order = sorted(
         {
             (box.column, place, box.id, box.title)

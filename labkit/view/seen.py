@@ -19,13 +19,16 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return by key the values that a reader saw, in order; None for more than `MOST_EVENTS` events."""
+    """Return a dict from key to the values that a reader saw, in order. None if there are over `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key with the most values, to show as a chart; None for fewer than 2 or more than `MOST_POINTS`."""
+    """Return the key with the most values, which is shown as a chart.
+
+    Returns None if this key has fewer than 2 or more than `MOST_POINTS` values.
+    """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
     return key if key is not None and 2 <= values[key] <= MOST_POINTS else None

@@ -53,7 +53,7 @@ class Session:
 
     @property
     def differs_at(self) -> int:
-        """The number of the first step in which this run differs from the kept one; 0 if there is none."""
+        """The number of the first step in which this run differs from the run kept by `keep`; 0 if none does."""
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
@@ -87,7 +87,10 @@ class Session:
         self._swap(self._after, self._before, "There is nothing to redo: no action was undone.")
 
     def _swap(self, source: list[Memory], target: list[Memory], refusal: str) -> None:
-        """Go back to the last run in `source`, and put the present run into `target`."""
+        """Go back to the last run in `source`, and put the present run into `target`.
+
+        Raises `InvalidAction` with the message `refusal` if `source` is empty.
+        """
         if not source:
             raise InvalidAction(refusal)
         target.append((self.trace, self.at, self.story.watch_for))

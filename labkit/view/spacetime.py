@@ -23,7 +23,10 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message, with the numbers of the steps that sent and received it (one after the last if it has not arrived)."""
+    """A message, with the numbers of the steps that sent and received it.
+
+    If the message does not arrive during the run, `received` is the number after that of the last step.
+    """
 
     source: str
     sent: int
@@ -45,7 +48,10 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """A space-time diagram as data: the title of each process's lane by id, and the steps, of which the first is 1."""
+    """A space-time diagram as data: lanes, steps and messages.
+
+    `lanes` maps the id of each process to the title of its lane. The steps are numbered from 1.
+    """
 
     lanes: Mapping[str, str]
     steps: tuple[Step, ...]

@@ -55,7 +55,10 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return a run's data for a page, ready for JSON. `differs_at`: the first step in which another differs, or 0."""
+    """Return a run's data for a page, ready for JSON.
+
+    `differs_at` is the first step in which another run differs, or 0.
+    """
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 
 

@@ -108,7 +108,10 @@ def slots(place: Layout) -> list[str]:
 
 
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
-    """Return the SVG of each box and channel of a layout by id; the text is empty for one that `scene` lacks."""
+    """Return a dict from the id of each box and channel of a layout to its SVG.
+
+    The text is empty if `scene` does not have this box or channel.
+    """
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:
         drawn[channel.id] = _channel(channel, place.routes[channel.id])

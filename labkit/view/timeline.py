@@ -37,7 +37,10 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return the first `most_steps` steps of each of the first `most_keys` keys, in alphabetical order."""
+    """Return a dict from key to the history of this key, as a list of steps.
+
+    Only the first `most_keys` keys in alphabetical order are included, each with its first `most_steps` steps.
+    """
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []
     last = ""

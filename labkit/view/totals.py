@@ -22,7 +22,10 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return the reader's and the right total after each message. Raises `InvalidInput` if the run has none."""
+    """Return the reader's and the right total after each message of a run of the simulator `changelog`.
+
+    Raises `InvalidInput` for a run of another simulator, or if the reader reads no message.
+    """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
             f"this run comes from the simulator {walk.model.name}, but only the simulator changelog has totals to "
@@ -76,7 +79,10 @@ class Totals(Drawn):
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text, with `wrong` after it, or `between` while half of a change is missing."""
+    """Return the reader's total as text, followed by `wrong` if it is wrong.
+
+    While the reader has only half of a change, the word `between` follows instead.
+    """
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"

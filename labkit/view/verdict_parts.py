@@ -47,7 +47,10 @@ def why(verdict: Verdict) -> str:
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as a row of a table, by column; `unexplained` is there only if there are such rows."""
+    """Return a verdict as a row of a table, as a dict from column to text.
+
+    The column `unexplained` is left out if the output has no unexpected rows.
+    """
     unexplained = {"unexplained": f"{len(verdict.unexpected):,}"} if verdict.unexpected else {}
     return {
         "guarantee": word(verdict.guarantee),

@@ -1,6 +1,6 @@
 """Run the simulators of a page without a Jupyter kernel: several players share one Python in a worker of the browser.
 
-The page's worker calls `Players.answer` with JSON and passes the answers on. It needs nothing beyond the standard
+The page's worker calls `Players.answer` with JSON and passes the answers on. This Python needs only the standard
 library and `labkit.core`, `labkit.sim` and `labkit.view`, which `make site` packs into one file.
 """
 

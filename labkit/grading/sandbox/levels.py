@@ -27,7 +27,7 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder for worker `number` below `work`; return it with the visible paths and a user id."""
+    """Create the root folder of worker `number` in `work`; return it with the paths and with the worker's user id."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)

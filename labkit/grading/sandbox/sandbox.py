@@ -96,9 +96,10 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox during a `with` block, whose end ends the sandbox's processes.
+        """Execute a notebook in a new sandbox during a `with` block. At its end, all processes of the sandbox end.
 
-        The run's `answers` are connections to the learner's answers `names`. `deadline` is of `time.monotonic`.
+        The run's `answers` are connections, one for each of the learner's answers `names`. `deadline` is in seconds of
+        `time.monotonic`.
         """
         self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
@@ -190,7 +191,10 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
-    """Return all environment variables of a sandbox; `lab` has its copy of labkit, `salt` is PYTHONHASHSEED."""
+    """Return all environment variables of a sandbox.
+
+    `lab` is the folder with the sandbox's copy of labkit, and `salt` becomes PYTHONHASHSEED.
+    """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,

@@ -18,7 +18,10 @@ FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
 
 
 def written(diagram: Diagram, title: str, to: str) -> str:
-    """Return a diagram as text in the format `to`. Raises `InvalidInput`, in some formats also if it has no step."""
+    """Return a diagram as text in the format `to`.
+
+    Raises `InvalidInput` for an unknown format, and in some formats for a diagram without steps.
+    """
     if to not in FORMATS:
         raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
     return FORMATS[to](diagram, title)

@@ -1,9 +1,9 @@
 """Write a space-time diagram as a log with vector clocks, which ShiViz draws (https://bestchai.bitbucket.io/shiviz).
 
-One step is one event of every process that takes part in it: the process that acts, those that it reaches or changes,
-and those whose messages begin or end. The acting process's event follows everything that the others have done before,
-and the events of the others follow it. That is the order of a synchronous exchange, which goes both ways, because a
-step may read what it reaches as well as write it.
+A step of the diagram becomes one event in each process that takes part: the process that acts, the processes that it
+reaches or changes, and those that send or receive a message in this step. The event of the acting process comes after
+all earlier events of the other participants, because the step may read their state. The other participants' events
+come after the event of the acting process, because the step may change their state.
 """
 
 import json

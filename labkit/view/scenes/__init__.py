@@ -1,4 +1,4 @@
-"""Draw the states of simulators, with one module for each simulator; its name in `_NAMES` registers a module."""
+"""Draw the states of simulators, with one module for each simulator; `_NAMES` lists the modules."""
 
 from labkit.core.lazily import Lazily
 from labkit.view.scene import Drawing

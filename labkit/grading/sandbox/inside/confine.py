@@ -80,7 +80,10 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Make a file system in memory the root, with the readable folders of `place` and `user` in its `/etc/passwd`."""
+    """Make a file system in memory the root folder of this process.
+
+    It contains the readable folders of `place`, and its `/etc/passwd` contains only the user id `user`.
+    """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"

@@ -127,7 +127,10 @@ def _until_ended(pid: int, control: socket.socket) -> int:
 
 @contextmanager
 def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
-    """Yield a descriptor for each process, readable at its end; none if the system lacks them (pidfd_open)."""
+    """Yield a list of file descriptors, one for each process; a descriptor becomes readable when its process ends.
+
+    The list is empty on a system without such descriptors (pidfd_open).
+    """
     with ExitStack() as opened:
         ends: list[int] = []
         # Not on macOS, in an old Linux, or in a container that forbids the call.

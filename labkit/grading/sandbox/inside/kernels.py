@@ -39,7 +39,10 @@ def prepare() -> None:
 
 
 class _NoModules:
-    """A replacement for the module `sys` without any modules, whose files ipykernel would list for a debugger."""
+    """A replacement for the module `sys` in which `sys.modules` is empty.
+
+    Otherwise ipykernel would list the files of all modules for a debugger, although no kernel here has a debugger.
+    """
 
     modules: Mapping[str, object] = {}
 

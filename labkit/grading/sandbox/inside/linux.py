@@ -25,7 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces (`flags`); only its later children enter a process namespace."""
+    """Move this process into new namespaces (`flags`). A new process namespace is entered only by later children."""
     _call("unshare", ctypes.c_int(flags))
 
 
@@ -62,7 +62,10 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid (if not `hidden`, allow again) other processes of this user to trace this one or to read its memory."""
+    """Forbid other processes of the same user to trace this process or to read its memory.
+
+    If `hidden` is false, allow it again.
+    """
     _control(_SET_DUMPABLE, int(not hidden))
 
 

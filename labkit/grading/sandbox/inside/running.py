@@ -38,7 +38,10 @@ class Telling:
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts; before the last cell, the grader's, store the executed notebook in `executed`."""
+        """Report that a cell starts.
+
+        The last cell is the grader's. Before it starts, the notebook as executed so far is stored in `executed`.
+        """
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
