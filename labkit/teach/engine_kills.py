@@ -34,9 +34,10 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Yield the environment variable of a private Kafka broker: the notebook's, or one that ends with the block.
+    """Yield the address of a private Kafka broker, as a dict from the name of an environment variable to its value.
 
-    A broker that the user named is never used, because the tested pipelines have fixed topic names. Raises
+    The broker is the notebook's private one. If the user has named a broker instead, another one is started, which ends
+    with the `with` block. The user's broker is never used, because the tested pipelines have fixed topic names. Raises
     `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
@@ -91,7 +92,10 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Run a statement, which can use the pipeline's `read` and `reset`, in a new process, and return its output."""
+    """Run a Python statement in a new process, and return its output.
+
+    The statement can call the functions `read` and `reset` of the pipeline's reader module.
+    """
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"

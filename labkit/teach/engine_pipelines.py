@@ -1,6 +1,6 @@
-"""Reads the shipped pipelines of real systems: each has a description, an expected result and recorded system calls.
+"""Read the shipped pipelines of real systems: each has a description, an expected result and recorded system calls.
 
-The programs, `engines.toml` and the records are in `data/pipelines/engines`, whose README says how they were made.
+The programs, `engines.toml` and the recordings are in `data/pipelines/engines`, whose README says how they were made.
 """
 
 import tomllib
@@ -78,7 +78,7 @@ def named(name: str) -> Pipeline:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A recorded run of a shipped pipeline: the test's command, the versions of the software, and the system calls."""
+    """A recorded run of a shipped pipeline: the command that ran it, the software's versions, and the system calls."""
 
     command: str
     versions: list[str]
@@ -90,7 +90,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept(name: str) -> Kept:
-    """Return the recorded run of the shipped pipeline `name`. Raises `InvalidInput` if there is no record."""
+    """Return the recorded run of the shipped pipeline `name`. Raises `InvalidInput` if there is no recording."""
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"

@@ -16,8 +16,8 @@ def note_cells() -> None:
 def executed() -> list[str] | None:
     """Return the sources of the cells executed so far, in order; None outside of a notebook.
 
-    Only the last source of a cell is returned, and each earlier one becomes an empty text. If the front end sends no
-    cell ids, all sources are returned.
+    If a cell was executed several times, only its last source is returned, and an empty text takes the place of each
+    earlier one. If the front end sends no cell ids, all sources are returned.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

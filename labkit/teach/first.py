@@ -36,7 +36,10 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 
 def _notebook(executed: Sequence[str], file: str) -> str:
-    """Return the notebook with most of the executed cells; if no cell tells, the one named in `file`, or ""."""
+    """Return the name of the released notebook that contains most of the executed cells.
+
+    Cells that occur in several notebooks do not count. If no cell is left, `file` tells the notebook; empty if none.
+    """
     cells = {path.stem: released_cells(path.stem) or () for path in of_course(notebooks())}
     released = {name: {normal(cell.source) for cell in of_it} for name, of_it in cells.items()}
     common = Counter(source for sources in released.values() for source in sources)

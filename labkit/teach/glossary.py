@@ -47,7 +47,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """Return the words of other systems for the same thing, by the system's name."""
+        """Return the words of other systems for the same thing, as a dict from the system's name to its word."""
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: term for name, term in named.items() if term not in {"", "-"}}
 

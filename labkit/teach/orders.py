@@ -79,7 +79,7 @@ class Order(OnCard):
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a repeated step may get other rows, unless a plan says which."""
+        """The guarantee of the design if a repeated step may get other rows, unless a stored plan fixes its rows."""
         return self.results[World.OTHER].guarantee
 
     @property
@@ -140,15 +140,19 @@ class Order(OnCard):
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """Return the smallest changes that make the design exactly-once, with `quietly` also for readers meanwhile.
+        """Return the smallest changes that make the design exactly-once.
 
+        With `quietly`, the changed designs also never show a reader wrong rows temporarily.
         `held` names the writes that cannot be changed, because another system, such as the engine, makes them.
         """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return an assumption on repeated steps, the guarantee, and a schedule for each violated property, if any."""
+        """Return a list of triples: an assumption on repeated steps, the guarantee, and a schedule that breaks it.
+
+        There is one triple for each violated property, or a single one, without a schedule, if none is violated.
+        """
         lines = []
         for world, verdicts in self.results.items():
             broken = [killing(claim, trace) for claim, trace in verdicts.witnesses.items()]

@@ -135,7 +135,10 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested(OnCard):
-    """The results of a crash test on real Spark, or of the runs in the option `only`; `folder` has its HTML pages."""
+    """The results of a crash test on real Spark, or only of the runs that the option `only` selects.
+
+    The HTML pages of the test are in `folder`.
+    """
 
     report: "Report"
     folder: Path
@@ -156,7 +159,10 @@ class Tested(OnCard):
         return self.folder / "certificate.html"
 
     def card(self) -> Card:
-        """Return a card with the measured guarantee, or with what selected runs broke, and the paths of the pages."""
+        """Return a card with the measured guarantee and the paths of the HTML pages.
+
+        If the option `only` selected the runs, the card says what broke in them, and states no guarantee.
+        """
         if self.report.settings.only:
             return self._short()
         report, weakest = self.report, self.report.summary.weakest

@@ -106,7 +106,10 @@ def install() -> None:
 
 
 def play(source: str) -> None:
-    """Show the recorded output of a cell, nothing if it only defines names, or why that is impossible."""
+    """Show the recorded output of a cell, or a sentence on why the recording cannot be shown.
+
+    Shows nothing if the cell only defines names.
+    """
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()

@@ -96,7 +96,7 @@ class Walk:
 
     @property
     def exposure(self) -> Exposure:
-        """The number of steps with wrong data in sight of a reader. Raises `InvalidInput` without a reader."""
+        """For each key, how many steps long readers could see a wrong value. Raises `InvalidInput` without a reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -194,7 +194,7 @@ class Search:
         return near
 
     def __str__(self) -> str:
-        """Return lines of text: the number of states, whether these are all states, and each violated property."""
+        """Return lines of text: the number of states, whether all states were reached, and each violated property."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
@@ -298,7 +298,10 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the headline of a search's card, which is a guarantee or whether all properties hold, and its colour."""
+    """Return the headline of a search's card, and the headline's colour.
+
+    The headline is the guarantee. If the simulator has no properties about rows, it says whether all properties hold.
+    """
     try:
         guarantee = search.guarantee
     except InvalidInput:

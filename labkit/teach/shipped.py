@@ -21,7 +21,7 @@ def notebooks() -> Path:
 
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
-    """Return the paths of the course's notebooks in a folder, in order, or with `.py` those of their sources."""
+    """Return the sorted paths of the course's notebooks in a folder; with the suffix `.py`, those of their sources."""
     paths = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(paths, key=lambda path: path.stem)
 

@@ -54,9 +54,10 @@ def write(folder: Path, package: str) -> list[Path]:
 
 
 def with_notebooks(package: str) -> str:
-    """Return the pip requirement `package` with the extra `[lab]` added, unless it names extras, to install JupyterLab.
+    """Return the pip requirement `package` with the extra `[lab]`, which installs JupyterLab.
 
-    A URL becomes `labkit[lab] @ URL`. Otherwise `[lab]` comes after the name `labkit`, or after the path of a wheel.
+    A URL becomes `labkit[lab] @ URL`. Otherwise `[lab]` comes after the name `labkit`, or after the path of a wheel. A
+    requirement that already names an extra is returned unchanged.
     """
     if "[" in package:
         return package
@@ -78,7 +79,10 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return the template file `name` with `words`, the versions of Java and Python, and the table of notebooks."""
+    """Return the text of the template file `name` after replacing its placeholders by their values.
+
+    The values are `words`, the versions of Java and Python, and the table and number of notebooks.
+    """
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**values, **words})

@@ -74,7 +74,10 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells; if the newest answer to `name` is not Python, its older versions become empty."""
+    """Return the executed cells; if the newest answer to the exercise `name` is not Python, older answers become empty.
+
+    So an older answer is never graded in place of the newest one.
+    """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
         return list(executed)
@@ -89,7 +92,10 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the learner's own cells (`own`) that the answer at `place` needs, and then of itself."""
+    """Return the positions of the cells that the answer at the position `place` needs, and finally `place` itself.
+
+    Only the learner's own cells are considered; `own` are their positions.
+    """
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):

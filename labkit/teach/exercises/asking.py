@@ -53,7 +53,10 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield the cases, and announce their calls, because a function in another process then answers faster."""
+        """Yield the cases, and announce their calls, because a function in another process then answers faster.
+
+        `arguments` returns the arguments of the call for a case.
+        """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
             self._answer.expect(arguments(case) for case in some)
@@ -73,7 +76,10 @@ class Asker:
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self, *, often: bool = False) -> str:
-        """Repeat some earlier calls, a few short ones `often`; return a sentence on an answer that differs, or ""."""
+        """Repeat some earlier calls, and return a sentence on the first answer that differs; empty if there is none.
+
+        With `often`, the calls are repeated many times if they are few and short.
+        """
         for arguments, first in self._again(often=often):
             again = self._reply(*arguments)
             # As JSON, because in Python 1 == True == 1.0.
@@ -85,7 +91,10 @@ class Asker:
         return ""
 
     def _again(self, *, often: bool) -> Iterator[tuple[Sequence[Plain], Plain]]:
-        """Yield calls to be repeated, each with its first answer; with `often`, every second round in reverse order."""
+        """Yield calls to be repeated, each with its first answer.
+
+        With `often`, a few short calls come in many rounds, and every second round is in reverse order.
+        """
         keys = list(self._answers)
         keys = keys[:: max(1, len(keys) // AGAIN)]
         keys = [key for key in keys if len(key) <= _LONG] or sorted(keys, key=len)[:1]
@@ -95,7 +104,7 @@ class Asker:
 
 
 def shown(value: Plain) -> str:
-    """Return a value as Python source, cut to `SHOWN` characters, with combining accents as escapes, for messages."""
+    """Return a value as Python source for a message: cut to `SHOWN` characters, with combining accents as escapes."""
     try:
         text = distinct(repr(value)[: SHOWN + 1])
     except (ValueError, RecursionError):
@@ -111,7 +120,10 @@ def distinct(text: str) -> str:
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
-    """Return the learner's `value` if it is a list; otherwise raise `Unusable` with the elements, `of`."""
+    """Return the learner's `value` if it is a list, and otherwise raise `Unusable`.
+
+    `of` names the elements of the list in the error's message, such as `"steps"`.
+    """
     if type(value) is not list:
         raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")
     return value

@@ -121,8 +121,8 @@ def public(
 ) -> tuple[Variant, ...]:
     """Return one `Variant` for each of `parts`, which are separately graded properties, such as crash safety.
 
-    If `epochs` are given, a sink gets the epoch (fencing number) of its query's writer before the query's name.
-    `blanks` tells whether names of queries may contain blanks.
+    If `epochs` are given, a sink gets the epoch (fencing number) of its query's writer as the argument before the
+    query's name. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

@@ -58,7 +58,10 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs this cell: an answer, any other cell of the learner, or parameters."""
+        """Return whether grading runs this cell.
+
+        It runs the graded answers, the learner's cells that answer no exercise, and the cells that set parameters.
+        """
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
@@ -117,7 +120,10 @@ def _first_line(source: str) -> str:
 
 
 def named_exercise(cell: Cell) -> str | None:
-    """Return the exercise that a cell names in a comment or its metadata; None if none, or if it only checks it."""
+    """Return the exercise that a cell names in a comment or in its metadata, or None.
+
+    None is also the result for a cell that only checks the answer to an exercise.
+    """
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
@@ -161,7 +167,10 @@ def is_python(source: str) -> bool:
 
 @_remembered
 def bound(source: str) -> frozenset[str]:
-    """Return all names that running a cell sets, also by `global` in functions; none if it is not valid Python."""
+    """Return all names that a cell sets when it runs, including those that its functions declare as `global`.
+
+    The result is empty if the cell is not valid Python.
+    """
     try:
         code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -180,7 +189,7 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 
 @_remembered
 def defined(source: str) -> frozenset[str]:
-    """Return the names that a cell defines on purpose, so not those set only by loops, `with`, `except` or `:=`."""
+    """Return the names that a cell defines on purpose, without names set only by loops, `with`, `except` or `:=`."""
     tree = _tree(python(source))
     names = set[str]()
     todo: list[ast.AST] = [] if tree is None else [*tree.body]
@@ -263,9 +272,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence for each name that a cell uses and that only a cell defines which grading does not run.
+    """Return a sentence for each name that a cell uses, but that is defined only in cells that grading does not run.
 
-    `there` are the names that the cells of the grading define, and `released` are the original cells.
+    `there` are the names that are defined in grading, and `released` are the notebook's original cells.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [

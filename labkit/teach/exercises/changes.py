@@ -37,7 +37,9 @@ Change = tuple[str, str, int | None, int | None]
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """Return the messages by which a query announces a changed count, or "refused" if the encoding `way` has none.
+    """Return the messages by which a query announces a changed count in the encoding `way`.
+
+    The result is "refused" if this encoding has no message for such a change.
 
     A count of None means that the query has no row for the word.
     """
@@ -55,10 +57,10 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield changes of `words` from every one of the `counts` to every other, or from the first to the second of
-    `pairs`.
+    """Yield changes of a word's count, in every encoding, as the variant's parameters say.
 
-    Each word of `groups` gets a few changes.
+    With `counts`, each of the `words` changes from every count (or no row) to every count (or no row). With `pairs`, a
+    word changes from the first to the second count of each pair. With `groups`, each word in them gets a few changes.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -109,7 +111,10 @@ MESSAGES = Cases("messages", _changes, _wrong_messages, "It is right about {} ch
 
 
 class _Case(NamedTuple):
-    """A table, a message to apply to it, and the simulator's state before that; None if no simulation led there."""
+    """A table, a message to apply to it, and the simulator's state before the message.
+
+    The state is None if the table does not come from a simulation.
+    """
 
     table: Table
     message: Message
@@ -143,8 +148,8 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     """Yield cases that need not occur in a simulation: all tables of up to `rows` rows, with every message.
 
-    With `groups` of words or `pairs` of counts, the message is about one that is similar to one in the table. With
-    `many` (a word), the tables have the largest size.
+    With `groups` of similar words or `pairs` of similar counts, the message has a word or count that is similar to one
+    in the table. With `many` (a word), the tables have the largest size.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -244,14 +249,18 @@ APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and 
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function in this state: the rows that readers see, and the words so far."""
+    """Return the arguments of the learner's function in this state: the rows that readers see, and the input so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with one of the listed `tables`, with tables `near` right ones, or with all of up to `rows` rows."""
+    """Yield states of the simulator that differ in the receiver's table, as the parameters in `parts` say.
+
+    The tables are those listed in `tables`; or, with `near`, right tables and tables that differ from them in one row;
+    or otherwise all tables of up to `rows` rows.
+    """
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     if "tables" in parts:
@@ -290,10 +299,11 @@ def _in_several_orders(
     question: tuple[Any, ...],
     is_kept: bool,  # noqa: FBT001  # as in `Arrange`
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments with a small table in every order of its rows, and with a longer one in six orders.
+    """Yield the arguments several times, each time with the rows of their table in another order.
 
-    The six are its own order, by count, and by the word's place in the input, each also reversed. A longer table that
-    is wrong comes in one of them.
+    A small table comes in every order. A longer one comes in six: its own order, the order by count, and the order by
+    the word's place in the input, and each of these reversed. If a longer table is wrong (`is_kept` is False), it comes
+    in only one of the six orders.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -320,12 +330,18 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return the input `one`, and tables with a row for it (right), for the similar word `other`, and for both."""
+    """Return the input `one`, a single word, with three tables, of which only the first is right.
+
+    The first table has a row for `one`, the second a row for the similar word `other`, and the third has both rows.
+    """
     return {"input": one, "tables": [[[one, 1]], [[other, 1]], [[one, 1], [other, 1]]]}
 
 
 def large_counts(number: int) -> dict[str, object]:
-    """Return an input of `number` words *a* and ten *b*, with the right table and wrong ones (a count, a row less)."""
+    """Return an input of `number` words *a* and ten *b*, with the right table and wrong ones.
+
+    The wrong tables have a wrong count, or lack a row.
+    """
     counts = [(number, 10), (number + 1, 10)]
     if number < 1_000:  # a long input takes longer
         counts += [(number + more, 10) for more in (-1, 100, 256, 1_000, 2**32)]

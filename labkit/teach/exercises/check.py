@@ -74,7 +74,7 @@ def _check(name: str, *, strict: bool | None) -> None:
 
 
 def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument
-    """Return whether a failed check raises an error; if `choice` is None, LABKIT_STRICT decides."""
+    """Return whether a failed check raises an error; if `choice` is None, the variable LABKIT_STRICT decides."""
     return os.environ.get(STRICT, "") not in {"", "0"} if choice is None else choice
 
 
@@ -132,7 +132,10 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer in a fresh namespace, as in grading; None outside of a notebook, empty without an answer."""
+    """Run the answer in a fresh namespace, as in grading, and return this namespace and the cells that ran in it.
+
+    Returns None outside of a notebook; without an answer, both are empty.
+    """
     sources = executed()
     released = released_cells(exercise.notebook)
     if sources is None or released is None:
@@ -147,7 +150,10 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning if an answer passes in its notebook, but not as in grading (`graded`, `findings`)."""
+    """Print a warning if an answer passes in its notebook, although it does not pass when it runs as in grading.
+
+    `graded` is the run as in grading, and `findings` are its results. Known reasons why this run fails are printed too.
+    """
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:

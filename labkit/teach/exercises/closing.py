@@ -38,7 +38,10 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the calls that forbade every action of a stuck state; none if the state is not stuck."""
+        """Return the arguments of the learner's calls that forbade actions, if no action is left in this state.
+
+        The list is empty if some action is possible.
+        """
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
@@ -50,14 +53,14 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A simulator's state, and in `todo` the learner's steps that the simulator has still to perform."""
+    """A simulator's state, with the learner's steps that are still to be performed (`todo`)."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """A simulator that performs the steps of the learner's list one by one, so that a crash can happen between two."""
+    """A simulator that performs the steps of the learner's list one by one, so that a crash can happen between them."""
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
@@ -85,9 +88,10 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Return the state after an action, with new steps of the learner's if the action asks for them.
+        """Return the state after an action.
 
-        Raises `Unusable` if these steps are impossible.
+        If the action calls the learner's function, the steps that the function returns replace those in `todo`. Raises
+        `Unusable` if one of them is impossible.
         """
         after = self.open_model.apply(state.state, action)
         question = self.open_model.asks(state.state, action, after)

@@ -125,7 +125,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """A multiple-choice exercise; `reasons` explains each option by its letter, and `right` is the right letter."""
+    """A multiple-choice exercise. `reasons` maps the letter of each option to the reason why it is right or wrong.
+
+    `right` is the letter of the right option.
+    """
 
     name: str
     reasons: Mapping[str, str]

@@ -35,7 +35,7 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A learner's answer contains a value that JSON cannot represent; the caller adds the subject of the message."""
+    """A learner's answer contains a value that JSON cannot represent; the caller puts a subject before the message."""
 
 
 def plain(value: object) -> Plain:
@@ -71,7 +71,10 @@ def _is_small(value: object) -> bool:
 
 
 def listed(value: object) -> object:
-    """Return an iterator, range or dict view as a list, and any other value unchanged; a generator may never end."""
+    """Return an iterator, range or dict view as a list, and any other value unchanged.
+
+    The list is cut soon after `MOST_CHARACTERS` elements, because a generator may never end.
+    """
     if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
         return list(islice(value, MOST_CHARACTERS + 1))
     return value
@@ -248,12 +251,15 @@ class Answer(Protocol):
         """
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Announce calls, which the caller must then make up to a wrong answer; it saves time in another process."""
+        """Announce calls in advance, because a function in another process can then answer faster.
+
+        The caller must then make these calls, but may stop after a wrong answer.
+        """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Run the learner's sink until it makes a request without a reply, as `steps.step` does, and return that event.
 
-        `arguments` are passed to the sink after its first one, the store. Raises the errors of `call`.
+        The sink's first argument is the store, and `arguments` are the others. Raises the errors of `call`.
         """
 
 
@@ -328,7 +334,7 @@ class Assignment:
     """Whether the judge ignores the order of a returned list; then it may also differ after a restart."""
 
     def same(self, one: Plain, other: Plain) -> bool:
-        """Return whether two results are equal, with `any_order` also as lists in different order."""
+        """Return whether two results are equal; with `any_order`, the order of a list's elements does not count."""
         if self.any_order and type(one) is list and type(other) is list:
             one, other = (sorted(each, key=_as_json) for each in (one, other))
         return _as_json(one) == _as_json(other)

@@ -16,8 +16,10 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    Other variants test single messages, with a table of stored ids: the list `known`; a table with the id `large`, for
-    messages with similar ids; or `size` ids after `first`, for the ids at `places` and the new ids `fresh`.
+    Some variants test instead single messages, each with a table of known ids. With the parameter `known`, this list is
+    the table. With `large`, a large id, the messages or the tables have similar ids. With `size`, the table has this
+    number of ids, which follow `first`; the messages have the ids at some `places` of the table, and the new ids
+    `fresh`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):

@@ -98,7 +98,10 @@ BROKEN = Cases("broken", _stores, _wrong, "It is right about {} stores")
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the rows read, `[offset, transaction]` (empty for none), and a dict from transaction to its status."""
+    """Return a list of the rows read, and a dict from the name of each transaction to its status.
+
+    A row is `[offset, transaction]`; the transaction's name is empty for a row outside of any transaction.
+    """
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -138,7 +141,7 @@ def judge_early(answer: Answer, variant: Variant) -> Finding:
 
 
 class Reads(NamedTuple):
-    """The rows that readers have read, each transaction's status, and whether none is of an aborted one."""
+    """The rows that readers have read, each transaction's status, and whether no row belongs to an aborted one."""
 
     read: list[Plain]
     ends: dict[str, Plain]

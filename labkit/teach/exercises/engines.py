@@ -32,7 +32,11 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield every kind of store with such `rows`: it may stage rows, and join marker or note to them."""
+    """Yield every kind of store that writes its rows in the way `rows`, such as `"together"`.
+
+    The kinds differ in whether the store can stage rows, and whether it can write the marker, or the engine's record
+    that the step is done, together with the rows.
+    """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
@@ -60,7 +64,10 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return the simulator's design of a sink that writes `steps`, and uses all that it has written after a restart."""
+    """Return the simulator's design of a sink that writes in the order `steps`.
+
+    After a restart, this sink uses whatever it has written before, such as its marker or staged rows.
+    """
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -102,7 +109,7 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Return whether some order of writes is exactly-once on this store; `quiet` as for `harm`."""
+    """Return whether some order of writes is exactly-once on this store; `quiet` means the same as in `harm`."""
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
@@ -161,7 +168,10 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield an engine's name and the files that a crash can leave: `lists`, or those of steps from `first` on."""
+    """Yield an engine's name with a list of files that a crash can leave on disk, as the variant's parameters say.
+
+    The lists are those in `lists` or, without this parameter, the files of several steps, numbered from `first`.
+    """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):
         yield from ((engine, list(each)) for each in lists)

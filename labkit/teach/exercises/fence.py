@@ -17,7 +17,10 @@ FENCED = "fenced"
 
 
 class Request(NamedTuple):
-    """A request to a store of rows, the store's state when it arrives, and in `story` the requests before it."""
+    """A request to a store of rows, with the store's state when the request arrives.
+
+    `story` is the list of the requests that led to this state, as text.
+    """
 
     newest: int
     """The newest generation of the consumer group from which the store has accepted a request."""
@@ -43,7 +46,8 @@ class Stored(NamedTuple):
 def judge_admit(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for admitting requests to a partitioned store.
 
-    The variant has either `requests`, the arguments of each call, or what `_requests` needs for all requests of a run.
+    Either the variant lists the `requests` to test, or it has the parameters `topic`, `generations` and `batch`, by
+    which `_requests` constructs every possible request.
     """
     ask = Asker(answer, "admit")
     parameters = dict(variant.parameters)
@@ -68,7 +72,10 @@ def _right(request: Request) -> Stored | None:
 
 
 def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
-    """Yield every request of up to `batch` records of the `topic`, each with a shortest run of requests before it."""
+    """Yield every request of up to `batch` records of the `topic`, in every state that the store can have.
+
+    Each request comes with a shortest list of earlier requests that lead to the state.
+    """
     todo = deque[tuple[int, int, tuple[str, ...]]]([(0, 0, ())])
     seen = {(0, 0)}
     while todo:
@@ -179,13 +186,19 @@ MOST_RECORDS = 5_000
 
 
 def long_request(first: int, stored: int, size: int = MOST_RECORDS) -> tuple[int, int, int, tuple[int, ...]]:
-    """Return a request with `size` records from the offset `first` on, the first `stored` of which are in the store."""
+    """Return a request with `size` records, whose offsets begin at `first`.
+
+    The store already contains the first `stored` of these records.
+    """
     offsets = tuple(range(first, first + 2 * size, 2))
     return 3, offsets[stored], 3, offsets
 
 
 def alike_as_floats(even: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests whose numbers differ by one and are equal as floats; `even` is a multiple of 4 from 2**53 on."""
+    """Yield requests in which two numbers differ by one, although they are equal as floats.
+
+    `even` should be a multiple of 4, and at least 2**53.
+    """
     assert float(even) == float(even + 1)
     yield even + 1, 5, even, (5,)
     yield even, 5, even + 1, (5,)

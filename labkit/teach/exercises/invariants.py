@@ -86,7 +86,10 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
 
 
 class System(NamedTuple):
-    """A configured simulator; its own states, or states `assembled` from these parts, test a learner's property."""
+    """A configured simulator, whose states test a learner's property.
+
+    If `assembled` is not None, the states are instead built from the parts that it lists.
+    """
 
     name: str
     parameters: Mapping[str, object]
@@ -123,7 +126,8 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check a learner's property on the states of each system in `variant`; report the first disagreement.
 
-        The systems in `good` have no fault and those in `bad` have one; an entry of `assembled` also lists parts.
+        The variant lists systems under `good` (without a fault) and `bad` (with a fault). Those under `assembled` come
+        with parts from which states are built.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -193,7 +197,10 @@ def systems_of(variant: Variant) -> list[System]:
 
 @cache
 def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
-    """Return a shortest run of a simulator, configured by JSON text, to the state `wanted`; cached."""
+    """Return a shortest run of a simulator to the state `wanted`; the result is cached.
+
+    `parameters` is the simulator's configuration as JSON text.
+    """
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(model_name, json.loads(parameters)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

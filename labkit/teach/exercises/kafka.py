@@ -28,7 +28,10 @@ def _logs(variant: Variant) -> Iterator[Log]:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every Kafka log of up to `length` entries by these transactions, short ones first, without idle markers."""
+    """Yield every Kafka log with up to `length` entries of the transactions `names` or of none, short ones first.
+
+    A transaction gets a marker (commit or abort) only if it has written a record since its last marker.
+    """
     level: list[Log] = [()]
     for _ in range(length):
         level = [(*log, entry) for log in level for entry in _next(log, names)]
@@ -75,7 +78,10 @@ MOST = 5_000
 
 
 def longest_logs(first: int) -> Iterator[Log]:
-    """Yield two longest logs whose last entries decide, and one with many open transactions, named from `first` on."""
+    """Yield two logs of the largest length, in which the last entries decide what is visible, and a shorter one.
+
+    The shorter log has many transactions that are open at once; their names are numbered from `first`.
+    """
     plain = [("plain", "")] * (MOST - 2)
     yield (*plain[3:], ("write", "a"), ("write", "b"), ("plain", ""), ("abort", "a"), ("commit", "b"))
     yield (("write", "a"), *plain, ("commit", "a"))

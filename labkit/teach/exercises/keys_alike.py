@@ -16,7 +16,7 @@ _DATA = tomllib.loads(files("labkit.teach.exercises").joinpath("alike.toml").rea
 
 
 def from_file(name: str) -> tuple[Any, ...]:
-    """Return the list `name` of `alike.toml`, whose comments explain each list, with tuples in place of lists."""
+    """Return the list `name` of `alike.toml`, itself and its inner lists as tuples; the file explains each list."""
     return tuple(tuple(each) if isinstance(each, list) else each for each in _DATA[name])
 
 
@@ -48,7 +48,8 @@ class Step(NamedTuple):
 def joined_as(key: str, step: Step) -> Iterator[Step]:
     """Yield two steps that get equal keys if every key joins its parts in the same way as `key`, the key of `step`.
 
-    With keys *run-name-number*, these are the step *b-c* of the run *a* and *c* of *a-b*. A hash yields nothing.
+    If keys are *run-name-number*, these are the step *b-c* of the run *a*, and the step *c* of the run *a-b*. Yields
+    nothing if `key` is a hash.
     """
     run, name, number = step
     if run not in key or name not in key:
@@ -114,7 +115,10 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step in runs whose names a key confuses that cuts or simplifies names, or uses their length."""
+    """Yield copies of a step in runs with similar names.
+
+    A key confuses these runs if it cuts or simplifies names, or uses only their length.
+    """
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
     for text in BETWEEN + RARELY_BETWEEN:

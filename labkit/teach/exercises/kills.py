@@ -54,9 +54,9 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the row numbers, as text, and the `MARK` in a database with this content after a sink's requests.
+    """Return the content of a database after a sink's requests: row numbers, as text, and `MARK` for each marker.
 
-    A transaction that is still open is rolled back.
+    `stored` is the content before the requests. A transaction that is still open at the end is rolled back.
     """
     kept = list(stored)
     open_rows: list[str] | None = None

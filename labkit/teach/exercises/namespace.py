@@ -105,7 +105,10 @@ def _copied(values: Sequence[Plain]) -> list[Any]:
 
 
 def _read(source_name: str, value: object) -> Plain:
-    """Return the learner's value as plain data; `source_name` begins the message of `AnswerFailed` if it is none."""
+    """Return the learner's value as plain data.
+
+    Raises `AnswerFailed`, with a message that begins with `source_name`, if the value cannot be converted.
+    """
     try:
         return plain(value)
     except NotPlain as error:
@@ -121,7 +124,7 @@ class TooLong(BaseException):
 
 
 def can_limit_memory() -> bool:
-    """Return whether `memory_limit` has an effect here: on Linux, in the main thread."""
+    """Return whether `memory_limit` has an effect here, which it has only on Linux and in the main thread."""
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 

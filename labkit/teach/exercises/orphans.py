@@ -101,7 +101,7 @@ class Case:
 
     @property
     def left(self) -> list[str]:
-        """The names of other jobs' transactions, and of those in another database, which the query must not touch."""
+        """The names of the transactions that the query must not touch: those of other jobs or in another database."""
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
@@ -205,7 +205,10 @@ class _Place:
                     _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
     def statements(self, query: str) -> list[str]:
-        """Return the statements in the rows of the learner's query; `Unusable` has the server's error message."""
+        """Run the learner's query, and return its rows, each of which is a statement as text.
+
+        Raises `Unusable` if the server rejects the query (with the server's message), or for NULL or too many rows.
+        """
         wrapped = (
             f"SELECT left(statement::text, {MOST_CHARACTERS}) FROM (\n{query}\n) AS answer(statement) "  # noqa: S608  # a role that may do nothing runs it
             f"LIMIT {MOST_STATEMENTS + 1}"

@@ -102,7 +102,7 @@ def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[
     """Return a job and its limits as a dict, the argument of the learner's function; times are in seconds.
 
     A commit takes `commit`, and `rate` records arrive per second. The limits are `latency`, the longest wait of a
-    record; `again`, the most records that a crash may repeat; and `timeout`, that of a transaction.
+    record; `again`, the most records that a crash may repeat; and `timeout`, the transaction timeout.
     """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 

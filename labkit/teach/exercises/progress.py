@@ -78,7 +78,10 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return the saved progress by exercise or question, None without a usable file, and whether all was readable."""
+    """Return a pair: the saved progress, and whether everything in the file could be read (true if there is none).
+
+    The progress is a dict from an exercise or question to its note, or None if there is no usable file.
+    """
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:

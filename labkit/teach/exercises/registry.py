@@ -1,7 +1,7 @@
-"""Find an exercise by its name: `texts/NN.toml` contains its task, and names the module that judges the answers.
+"""Find an exercise by its name: the file `texts/NN.toml` contains the tasks of notebook NN.
 
-That module judges all exercises of the notebook, except for those that name another one. A file is read and a module
-imported only when somebody asks for an exercise of that notebook.
+The file names the module that judges the answers; single exercises may name another module. A file is read, and a
+module imported, only when somebody asks for an exercise of that notebook.
 """
 
 import re
@@ -28,7 +28,7 @@ def assignments() -> dict[str, Assignment]:
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise with this current or former name. Raises `InvalidInput`, with a similar name."""
+    """Return the exercise with this current or former name. Raises `InvalidInput`, which suggests similar names."""
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))
     if name not in _beside(name):
@@ -37,14 +37,14 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return all exercises of the notebook to which the exercise `name` belongs, as `_of_notebook` does."""
+    """Return all exercises of the notebook to which the exercise `name` belongs, in the form of `_of_notebook`."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """Return a dict from each exercise's name in a notebook to a pair: its text, and the module that checks answers."""
+    """Return a notebook's exercises as a dict from name to a pair: the text, and the module that judges answers."""
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}

@@ -70,7 +70,10 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, outbox: Sequence[Row], parameters: Mapping[str, Any], until: int | None) -> int:
-    """Return the number of states of all runs of at most `until` steps (None: any). Raises `Wrong` for a wrong step."""
+    """Try every run of at most `until` steps (None: no limit), and return the number of states.
+
+    Raises `Wrong` for a wrong step.
+    """
     rows = [(int(number), str(order)) for number, order in outbox]
     sent = tuple(range(parameters.get("sent", 0)))
     begin = Run(
@@ -101,7 +104,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield the states after the relay's next step, also after a refusal or a kill. Raises `Wrong`."""
+    """Yield the states after the relay's next step, also after a refusal or a kill. Raises `Wrong` for a wrong step."""
     kind, place, reply = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":
@@ -148,7 +151,10 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 
 
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
-    """Return the next step, its row's position (-1: none), and the latest events and the call as text."""
+    """Ask for the relay's next step; return its kind, its row's position (-1 if none), and a text for messages.
+
+    The text consists of the latest events and of the learner's call with its answer.
+    """
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
     published: list[Plain] = [rows[place][0] for place in run.published]
@@ -225,7 +231,7 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return an outbox whose neighbouring orders have names alike; its ids are `NUMBERS_ALIKE`, then `ids`."""
+    """Return an outbox in which neighbouring rows have similar order names; its ids are `NUMBERS_ALIKE`, then `ids`."""
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]
     return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))

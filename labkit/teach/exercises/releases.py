@@ -41,7 +41,10 @@ def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Star
 
 
 def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Iterator[Start]:
-    """Yield each fault of `new` on the checkpoint of `old`, the worst first, with the arguments of `start_of`."""
+    """Yield each fault that appears if `new` starts from the checkpoint of `old`, the worst first.
+
+    The arguments are those of `start_of`.
+    """
     if refusal := _refusal(old, new):
         yield Start(REFUSED, refusal)
     # Each batch replaces the one row of a total, so the batch that runs again puts all of it into the new table.
@@ -110,7 +113,7 @@ def _refusal(old: Version, new: Version) -> str:
 
 
 def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> tuple[str, str, str]:
-    """Return what happens when `new` starts after `old`, the mildest remedy, and why, also why none is milder."""
+    """Return what happens when `new` starts after `old`, the mildest remedy, and the reason for both, as texts."""
     start, why = start_of(old, new, sink, unfinished=unfinished)
     begun = {**new, "checkpoint": EMPTY}
     remedies = (
@@ -192,10 +195,10 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield for each kind of query its name, its keys and values, and changes of these.
+    """Yield for each kind of query its name, its keys and values, and a list of changes to the keys and values.
 
-    `names` are three text columns, `numbers` three of whole numbers, and `functions` an aggregate for each of the
-    latter.
+    `names` are the names of three text columns, `numbers` those of three columns of whole numbers, and `functions` are
+    three aggregate functions, one for each column in `numbers`.
     """
     key, other, third = ((name, "string") for name in names)
     number = (numbers[0], "bigint")
@@ -258,7 +261,10 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return the parts of a version other than keys and values, and changes to them; filter and names contain `low`."""
+    """Return all parts of a version except keys and values, as a dict, and a list of changes to these parts.
+
+    The filter, and the names of checkpoint and table, contain the number `low`.
+    """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
     old |= {"checkpoint": f"checkpoint-{low}", "table": f"table-{low}"}
@@ -279,7 +285,10 @@ MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
 
 
 def many_columns(parts: Version, low: int) -> Variant:
-    """Return a variant with an old version as large as the task allows; `low` is a number of sources."""
+    """Return a variant whose old version is as large as the task allows.
+
+    One of the changes reduces the number of sources to `low`.
+    """
     keys = tuple((f"column {number}", "string") for number in range(MOST_COLUMNS))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(MOST_COLUMNS))
     first = (("count(1)", "bigint", False), ("sum(amount)", "bigint", True), ("count(1)", "int", False))
@@ -328,9 +337,9 @@ def changes_to(part: str, *values: object) -> list[Changes]:
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
-    """Return for one kind of query each change, with every sink, and some combinations of two changes.
+    """Return the cases for one kind of query: each change and some combinations of two changes, with every sink.
 
-    `changes` are those from `places`, and `own` those of the query's keys and values.
+    `changes` are those from `places`, and `own` are the changes to the query's keys and values.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -344,7 +353,7 @@ def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
 
 
 def _public() -> Iterator[Variant]:
-    """Yield a visible variant for each kind of query, and of the largest size."""
+    """Yield the visible variants: one for each kind of query, and some of the largest size."""
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
         yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))

@@ -67,7 +67,7 @@ def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
 def calls_with(contents: Iterable[tuple[Content, Content]], size: int) -> tuple[tuple[Change, ...], ...]:
     """Return calls in which each order has one content of a pair in the source and the other in the table.
 
-    Each order is in a range of its own, which an empty range follows. `size` is the length of a range.
+    Each order is in a range of its own, and the next range is empty. `size` is the length of a range.
     """
     numbers = (2 * place * size + place % size for place in count())
     changes = [((number, *old), (number, *new)) for number, (old, new) in zip(numbers, contents, strict=False)]
@@ -86,7 +86,7 @@ def ends_changed(first: int) -> tuple[Change, ...]:
 
 
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which orders of the item `word` have another number of the same range in the table."""
+    """Return calls in which orders of the item `word` have a wrong number in the table, from the same range."""
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
     halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])
@@ -169,7 +169,10 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Yield for each row that is not equally often in both lists the first number of its range, and the damage."""
+    """Compare how often each row occurs in both lists, and yield a pair for each row with a difference.
+
+    The pair is the first number of the row's range, and the damage as text. `size` is the length of a range.
+    """
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
     for row in sorted(row for row in {*there, *right} if there[row] != right[row]):

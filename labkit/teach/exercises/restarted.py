@@ -30,9 +30,10 @@ SECONDS = 60.0
 
 
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a call that is answered differently in a new process; empty if none, or without a process.
+    """Return a sentence on a call that is answered differently in a new process; empty if there is none.
 
-    `sources` are the notebook's cells, which run in the new process; the one at `place` defines the function.
+    The text is also empty if the process fails or, as in a browser, cannot be started. `sources` are the notebook's
+    cells, which run in the new process; the cell at `place` defines the function.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]

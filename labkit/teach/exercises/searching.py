@@ -69,7 +69,10 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Check a learner's function in every schedule of the model that `make` builds; `ends` tells the end of a run."""
+    """Check a learner's function in every schedule of the model that `make` builds.
+
+    `name` is the function's name, and `ends` is the name of the model's property that tells the end of a run.
+    """
     ask = Asker(answer, name)
     try:
         model = make(ask)
@@ -145,7 +148,7 @@ class Cases(Generic[T]):
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Return the first fault in all schedules of a model; `ends` is the property that tells the end of a run."""
+    """Return the first fault in all schedules of a model; `ends` names the property that tells the end of a run."""
     search = Search(model, MAX_STATES).run()
     result = search.result()
     if result.violations:

@@ -30,7 +30,7 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield a list of announced prices, the time of an order at or next to a change, and all prices."""
+    """Yield triples: the announced prices, the time of an order at or next to a change of price, and all prices."""
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
     moments = (begin + step for step in steps for begin, _ in asked)
@@ -38,7 +38,11 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield the first price with any later ones in any order; more than `FEW` later ones only in three orders."""
+    """Yield lists of announced prices: the first price, then any of the later ones in any order.
+
+    The final list has all prices, with the first price at the end. If there are more than `FEW` later prices, only
+    three lists are yielded, each with all prices.
+    """
     first, *later = versions
     if len(later) > FEW:
         yield from ([first, *later], [first, *later[::-1]], [*later[3:], first, *later[:3]])
@@ -76,7 +80,7 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's idempotency keys: a call repeated after a crash keeps its key, and different calls have others.
+    """Check a learner's idempotency keys: a call that is repeated after a crash keeps its key, which no other call has.
 
     With a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key confuses.
     """
@@ -213,7 +217,8 @@ def _split_call(
 ) -> Finding | None:
     """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
-    `calls` maps each key to the first call that got it, and `identities` to what a repetition has in common with it.
+    `calls` maps each key to the first call that got it. `identities` maps each key to the fields of this call that stay
+    the same when the call is repeated.
     """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():

@@ -47,7 +47,7 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table that a sink fills by upserts, by the learner's keys; it judges each sequence of rows only once."""
+    """The table that a sink fills by upserts with the learner's keys. Verdicts on sequences of rows are cached."""
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, list(word_counts(words))
@@ -77,7 +77,7 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence, with the keys, on a row that another row overwrote, or that the table has twice."""
+        """Return a sentence on a row that another row overwrote, or that is in the table twice, with the rows' keys."""
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -156,7 +156,10 @@ def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
 
 
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
-    """Yield rows, and again, as in another run, the last row and each with a number or word of a new length."""
+    """Yield the rows, and repeat some of them with the batch and attempt numbers of another run.
+
+    Repeated are the rows in which a number or word has a new length, and the last row.
+    """
     sizes, row = set[tuple[str, int]](), dict[str, Plain]()
     for row in rows:
         yield row
@@ -365,7 +368,10 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
 
 
 def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of `recover_and_commit` with batch numbers that are equal cut, as floats, or as checksums."""
+    """Yield arguments of `recover_and_commit` with large batch numbers that a rule confuses.
+
+    The numbers, or their handles, become equal if they are cut, rounded to floats, or replaced by checksums.
+    """
     batch = 10**18
     one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"
     votes: list[Any] = [{"batch": batch, "handles": [one]}, {"batch": batch + 1, "handles": [next_one]}]

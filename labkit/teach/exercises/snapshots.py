@@ -114,7 +114,10 @@ def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
-    """Return a snapshot that lost the transfers `gone` and has `came`, which nobody sent; `others` are by way."""
+    """Return a snapshot that lost the transfers `gone`, and has the transfers `came`, which nobody sent.
+
+    `others` are further transfers, by the way in which they are recorded (a key of `_WAYS`), such as `done`.
+    """
     return {"numbered": {**others, "gone": list(gone), "came": list(came)}}
 
 

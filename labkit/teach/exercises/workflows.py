@@ -133,7 +133,7 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
-    """Return the number of states in every run of a workflow. Raises `Wrong` for a wrong action.
+    """Try every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
 
     `keys` maps each idempotency key seen so far to its run and its step's number; this function adds to it.
     """
@@ -365,7 +365,10 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
-    """Return whether this step's message may have been sent, and the receiver no longer knows its key or takes none."""
+    """Return whether this step's message may have been sent, but the receiver would not recognise a repetition.
+
+    That is so if the receiver has forgotten the message's key, or if it takes no keys at all.
+    """
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
         return False
@@ -399,7 +402,10 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
 
 
 def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
-    """Return why the receiver did not recognise a message that it had accepted `earlier`, as pairs of key and hour."""
+    """Return why the receiver did not recognise a message that it had accepted before.
+
+    `earlier` are the times when it was accepted, as pairs of key and hour.
+    """
     if not workflow.keeps:
         return "This receiver takes no keys, so a message that may have been sent is never sent again."
     first, hour = earlier[0]

@@ -192,10 +192,10 @@ class Postgres:
 
 
 def postgres() -> Postgres:
-    """Return a PostgreSQL server for SQL by hand: the one in the variable LABKIT_POSTGRES, or else a private one.
+    """Return the PostgreSQL server that the environment variable LABKIT_POSTGRES names, or start a private one.
 
-    The variable is an environment variable; without it, the private server is started. Drops the tables and closes the
-    sessions of an earlier call. Raises `ServiceUnavailable` if no server can be started.
+    Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
+    started.
     """
     # Logical decoding needs more in the log than PostgreSQL writes by default.
     start = partial(tethered_postgres, "--no-sync", "-c", "wal_level=logical")

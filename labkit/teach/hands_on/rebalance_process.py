@@ -45,7 +45,10 @@ class Fault(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's program to run as two consumers, its servers, and the first one's fault at the point `moment`."""
+    """A learner's program to run as two consumers, with the servers that they use.
+
+    The first consumer suffers `fault` when it reaches the point of the program called `moment`.
+    """
 
     broker: str
     topic: str

@@ -135,7 +135,10 @@ class ShopInProcess:
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 
     def receive(self) -> Iterator[Change]:
-        """Yield the changes from the group's committed offset on; asking for the next one commits the previous."""
+        """Yield the changes from the topic, beginning at the committed offset of the warehouse's consumer group.
+
+        Asking for the next change commits the offset that follows the previous change.
+        """
         group = Group(self._store.topic, "warehouse")
         for change, position in read(self._place.topic, group.offset() or 0):
             yield change

@@ -156,7 +156,7 @@ class _Writer:
         self.process.stdin.flush()
 
     def stop(self) -> None:
-        """Suspend the process with SIGSTOP, and wait for that; after `PATIENCE` s raises `JobFailed`."""
+        """Suspend the process with SIGSTOP, and wait until it is suspended; after `PATIENCE` s raises `JobFailed`."""
         os.kill(self.process.pid, signal.SIGSTOP)
         end = time.monotonic() + PATIENCE
         while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
@@ -166,7 +166,10 @@ class _Writer:
 
 
 def _stopped(store: str, place: str) -> dict[str, str]:
-    """Suspend a writer, let a second one write, resume the first; return the last output of `first` and `second`."""
+    """Suspend a writer, let a second one write, and resume the first one.
+
+    Returns the last output line of each writer, as a dict with the keys `first` and `second`.
+    """
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))
         first.says()

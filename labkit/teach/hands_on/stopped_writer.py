@@ -19,7 +19,10 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read a file's rows now; return a function that later appends the missing ones, without reading again."""
+    """Read a file's rows now, and return a function that later appends those of `ROWS` that were missing.
+
+    The function does not read the file again, so it does not see the rows that another writer adds meanwhile.
+    """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -33,7 +36,10 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read a table's rows now; return a function that later inserts the missing ones, without reading again."""
+    """Read a table's rows now, and return a function that later inserts those of `ROWS` that were missing.
+
+    The function does not read the table again, so it does not see the rows that another writer adds meanwhile.
+    """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -49,8 +55,9 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Store a new, higher epoch now; return a function that inserts the rows, in one transaction, if it still is the
-    highest.
+    """Store a new epoch, the highest so far, and return a function that later inserts the rows in one transaction.
+
+    The function refuses to write if another writer has stored a higher epoch in the meantime.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -72,7 +79,10 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Fence earlier producers now; return a function that writes in a transaction; `place` is `address/topic`."""
+    """Fence earlier producers now, and return a function that later writes the rows in one transaction.
+
+    The broker refuses the transaction if a newer producer has fenced this one. `place` is `address/topic`.
+    """
     from labkit.core.records import Observation
     from labkit.stores.kafka.claimed import claim
 

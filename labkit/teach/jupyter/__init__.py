@@ -21,8 +21,9 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """Return the folder with notebooks: `named` or a subfolder, else the current folder or the checkout's.
+    """Return the folder with the notebooks: `named` or its subfolder `notebooks`.
 
+    Without `named`, it is `notebooks` in the current folder, the current folder, or the checkout's folder of notebooks.
     Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
@@ -72,7 +73,10 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return `variables` (default: this process's) with labkit's settings before all others of JupyterLab."""
+    """Return environment variables with which JupyterLab finds labkit's settings before all others.
+
+    They are added to `variables`, by default those of this process.
+    """
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
         merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))

@@ -22,10 +22,11 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of labkit's sinks, between empty files around the second one.
+    """Write and commit two batches with one of labkit's sinks; `rows` is the number of rows in a batch.
 
-    The caller counts the disk operations between `BEGIN` and `END` only, because the first batch also creates folders.
-    If the sink supports it, the engine logs its decision before each commit.
+    Before and after the second batch, the empty files `BEGIN` and `END` are created. The caller counts only the disk
+    operations between them, because the first batch also creates folders. If the sink supports it, the engine logs its
+    decision before each commit.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -102,7 +102,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the recorded counts that are shipped with labkit, by sink and number of rows in a batch."""
+    """Return the recorded counts that are shipped with labkit: a dict from (sink, rows in a batch) to the counts."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)

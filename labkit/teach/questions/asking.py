@@ -125,7 +125,10 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return the card of `lab.answer`, with what the run measured (`found`), and store this next to the prediction."""
+    """Return the card of `lab.answer`, and store the result next to the prediction.
+
+    `found` is the value that the run measured; if it is None, the right answer counts as the result.
+    """
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:
@@ -142,7 +145,10 @@ def listed(notebook: str | None = None) -> str:
 
 
 def reset(name: str, *, confirm: bool) -> bool:
-    """Delete the prediction for a question, or print how to confirm; return False if there is no such question."""
+    """Delete the prediction for a question; without `confirm`, only print how to confirm.
+
+    Returns False if there is no such question.
+    """
     if name not in questions():
         return False
     if confirm:

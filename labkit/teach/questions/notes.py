@@ -58,7 +58,10 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, words: Answers | None, why: str) -> None:
-    """Store the learner's prediction, None to see the answer without one, and the reason `why`."""
+    """Store the learner's prediction (`words`) and the reason for it (`why`).
+
+    `words` is None if the learner asked for the answer without a prediction.
+    """
     progress.note(
         question.name,
         question=question.text,

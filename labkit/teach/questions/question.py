@@ -82,8 +82,9 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return a value that a run measured as texts, like a prediction; the right answer for None.
+        """Convert a value that a run measured to texts, so that it can be compared with a prediction.
 
+        Returns the right answer if `value` is None.
         Raises `InvalidInput` for anything but a number, text, truth value, or several of these.
         """
         if value is None:
@@ -138,12 +139,12 @@ def find(name: str) -> Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """Return all questions of the course by name. Raises `InvalidInput` if a file is invalid."""
+    """Return all questions of the course, as a dict by name. Raises `InvalidInput` if a file is invalid."""
     return load(files("labkit.teach.questions"))
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Return the questions in a folder's TOML files by name.
+    """Return the questions in a folder's TOML files as a dict from name to question.
 
     Raises `InvalidInput` if a file is invalid; the message names the file, the question and the remedy.
     """

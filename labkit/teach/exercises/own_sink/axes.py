@@ -74,7 +74,11 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs with a kill in the first batch, and one in the recovery, once for each content after the first."""
+    """Yield a run without a kill, and then runs with two kills: one in the first batch, the other in the recovery.
+
+    If several first kills leave the same content in the store, only one of them is used, because all their recoveries
+    are equal.
+    """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
     yield healthy

@@ -76,7 +76,10 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of its last batch, for which a newer one then has other rows."""
+    """Stop the first writer after `place` requests of its last batch, and let a newer writer take over.
+
+    The newer writer gets other rows for the same batch number.
+    """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
     with bench.trial() as begun:

@@ -55,9 +55,10 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Return whether SQLite may execute an action: only work on tables, views, indexes and rows (SQLite's authorizer).
+    """Return `SQLITE_OK` if SQLite may execute an action, otherwise `SQLITE_DENY` (a function for `set_authorizer`).
 
-    `second` is the name of the function if the action calls one.
+    Allowed are only actions on tables, views, indexes and rows, and calls of most functions. If the action calls a
+    function, `second` is the function's name.
     """
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
@@ -101,7 +102,7 @@ class Table:
         self._db.close()
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
-        """Run one SQL statement and return its rows; more than `MOST_ROWS` are an `sqlite3.OperationalError`."""
+        """Run one SQL statement and return its rows. Raises `sqlite3.OperationalError` for more than `MOST_ROWS`."""
         self.may_show = True
         only_reads = not self.db.in_transaction and type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
         try:
@@ -152,7 +153,7 @@ class Folder:
             return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
-        """Create or replace a file with this text, or with a `part` of it, as if the process were killed."""
+        """Create or replace a file with this text. With a `part` below 1, write only this fraction, as a kill would."""
         data = text.encode()
         with (self.root / self.file(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
@@ -255,7 +256,10 @@ class Process:
         os.chdir("/")
 
     def reply(self, line: str) -> str:
-        """Return the `answer` to a line of JSON, and whether it may have changed what readers see, as JSON."""
+        """Perform the request in a line of JSON; return a pair as JSON: the result of `answer`, and a truth value.
+
+        The value tells whether the request may have changed what readers see.
+        """
         request = json.loads(line)
         if request[0] in ("open", "shut"):
             getattr(self, request[0])(*request[1:])

@@ -197,7 +197,10 @@ def _request_text(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """A kill right before request `at` (from 0) of a batch, or after the sink has returned if there are fewer."""
+    """A kill right before the request number `at` of a batch, counted from 0.
+
+    If the sink makes exactly `at` requests, the kill happens after it has returned.
+    """
 
     batch: int
     at: int
@@ -415,8 +418,8 @@ class Trial:
         """Pass the batches to the sink, from number `first` on; repeat each until the sink returns.
 
         Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache of earlier
-        runs: if one had the same files after a kill as this run has after its last one, `finish` copies the rest of its
-        record.
+        recoveries. If one of them began in the same batch and with the same files, this run stops after its last kill,
+        and `finish` copies the rest of the record from the cache.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -466,7 +469,10 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Append another run's record after its last kill to this run's record; renumber its drivers and samples."""
+        """Append to this run's record the part of another run's record that follows that run's last kill.
+
+        The drivers and samples in that part get the numbers that follow those of this run.
+        """
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
             driver = self._driver + each.driver - begins.driver
@@ -497,7 +503,10 @@ def _digest(folder: Path) -> bytes:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Return a row for the comparison with the sent rows; values of wrong types make one that was never sent."""
+    """Return a stored row in the form of the sent rows, to compare it with them.
+
+    If its values have wrong types, return a row that was never sent.
+    """
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)
@@ -586,7 +595,10 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches, what: str = "") -> TrialResult:
-    """Finish a run that should have stored the batches `due`; without `what`, the kills describe it."""
+    """Finish a run that should have stored the batches `due`, and return its result.
+
+    `what` describes the run for a message; the default is a list of its kills.
+    """
     story = trial.finish()
     kills = "; then ".join(f"killed in {each}" for each in story.kills)
     return TrialResult(what or kills or WITHOUT, story, due)
