@@ -11,11 +11,12 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import USED, find_archive, spark_jars
@@ -184,9 +185,28 @@ def connect(
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
+    _spare_numpy()
     port, secret = _await_connection(scratch / "connection", process, java)
     os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = (str(port), secret)
     return SparkSession.builder.getOrCreate()
+
+
+@cache
+def _spare_numpy() -> None:
+    """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, 0.4 s of every start.
+
+    Its converters for NumPy's values import them (through `pyspark.testing.utils`) to look at any argument. An argument
+    can only be NumPy's if somebody has imported NumPy.
+    """
+    from pyspark.sql import types
+
+    for name in ("NumpyScalarConverter", "NumpyArrayConverter"):  # private names of PySpark, so they may be missing
+        if converter := getattr(types, name, None):
+            converter.can_convert = _if_numpy_is_there(converter.can_convert)
+
+
+def _if_numpy_is_there(can_convert: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda self, value: "numpy" in sys.modules and can_convert(self, value)
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:

@@ -24,6 +24,7 @@ from labkit.spark.start import start
 
 base, log = Path(sys.argv[1]), sys.argv[2]
 spark = start_session("local[2]", base / "scratch", 2, (base / "log").open("wb"))
+slow_imports = sorted({"numpy", "pandas", "pyarrow"} & sys.modules.keys())
 spark.dataSource.register(LogSource)
 words = spark.readStream.format("labkit_log").option("path", log).load()
 frame = words.selectExpr("offset", "word AS key", "1L AS value")
@@ -67,7 +68,10 @@ for _ in range(2):  # a second wait must not close another file in place of the 
         failed.append(str(error))
 (base / "repaired").touch()
 start(failing, base / "failing", sink="two_phase", **options).await_end()
-print(json.dumps([refusals, failed]))
+import numpy as np
+java = spark.sparkContext._jvm.java
+converted = [java.lang.String.valueOf(np.int64(7)), java.util.Arrays.toString(np.array([1, 2]))]
+print(json.dumps([refusals, failed, slow_imports, converted]))
 spark.stop()
 """
 
@@ -80,7 +84,9 @@ def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java
         timeout=180,
         check=True,
     )
-    (columns, in_use, other, *misspelt), failed = json.loads(done.stdout)
+    (columns, in_use, other, *misspelt), failed, slow_imports, converted = json.loads(done.stdout)
+    assert slow_imports == [], "PySpark imported what only a program with NumPy's values needs"
+    assert converted == ["7", "[1, 2]"], "NumPy's values still reach the JVM"
     assert "the columns ['offset', 'key', 'value'], not ['offset', 'word']" in columns
     assert "is still running this query" in in_use
     assert "belongs to another query, with strategy 'two_phase' and not 'append'" in other
