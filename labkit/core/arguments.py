@@ -95,7 +95,10 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether a list's items, or a dict's keys and values, have the type or the two types in `inside`."""
+    """Return whether a list's items, or a dict's keys and values, have the types in `inside`.
+
+    `inside` has one type for a list, and two types for a dict.
+    """
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -106,7 +109,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types in words, such as `a number or a path,`; the word `it` if there are too many."""
+    """Return the accepted types for an error message, such as `a number or a path,`; `it` if there are too many."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 

@@ -92,7 +92,10 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether it adds to the verdict: no failure-free run fits, or it lists random values that were seen."""
+        """Return whether this explanation tells a user more than the verdict does.
+
+        It does if no failure-free run fits the history, or if it lists random values that readers saw.
+        """
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -229,7 +232,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield rows and readings up to and including the first that no run without failures could show, or all."""
+        """Yield all rows and readings, but stop after the first that no run without failures could show."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -277,7 +280,11 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a row shows the expected value `right`, or one allowed value, the same in each row of it."""
+        """Return whether the row's value is possible without failures.
+
+        It must be `right`, the expected value. If the row's record has a random value, it must instead be one of the
+        allowed values, the same in every row of the record.
+        """
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value

@@ -58,7 +58,7 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long a key showed wrong values (`wrong`), and right ones were hidden (`held`); None if that is unknown."""
+    """How long a key showed wrong values (`wrong`), and how long right ones were hidden (`held`); None if unknown."""
 
     wrong: Span | None
     held: Span | None
@@ -82,7 +82,10 @@ class Exposure:
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key that was wrong longest (an unknown time counts as longest), with its durations; or None."""
+        """Return the key that was wrong longest, with its durations, or None if there are no keys.
+
+        An unknown duration counts as the longest.
+        """
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))

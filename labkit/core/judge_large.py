@@ -194,7 +194,10 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row that was read before its commit; return whether it was aborted. `index` is its record's or -1."""
+        """Note that readers saw a row before its commit or despite its abort; return whether it was aborted.
+
+        `index` is the index of the row's expected record, or -1 if there is none.
+        """
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 

@@ -62,7 +62,7 @@ class Kind(ABC, Generic[ValueT]):
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return, for the JSON form `plain` of a value, the form in which users type it; `read` checks it later."""
+        """Convert a value's JSON form `plain` to the form in which users type the value; `read` checks it later."""
         return plain
 
 

@@ -9,7 +9,10 @@ T = TypeVar("T")
 
 
 class Lazily(UserDict[str, T]):
-    """A mapping by name to the `attribute` of modules; looking up a name imports its module, listing names does not."""
+    """A mapping from names to objects, each of which is the attribute `attribute` of a module.
+
+    `modules` maps each name to its module. Looking up a name imports its module, but listing the names does not.
+    """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:
         super().__init__()

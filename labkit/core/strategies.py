@@ -236,7 +236,10 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput`, with the possible failpoints, if the strategy never passes the crash's in this order."""
+    """Raise `InvalidInput` if the strategy never passes the failpoint of `crash` in this commit order.
+
+    The error's message lists the failpoints that the strategy passes.
+    """
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

@@ -49,7 +49,10 @@ def required_cache_folder(what: str, otherwise: str = "") -> Path:
 
 
 def note(service: str) -> Path | None:
-    """Return the file for the address of labkit's own `postgres` or `kafka`; None without a home folder."""
+    """Return the path of the file with the address of labkit's own server, `postgres` or `kafka`.
+
+    Return None for a user without a home folder.
+    """
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 

@@ -48,7 +48,10 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and seal it."""
+    """Give a new class-data archive (AppCDS) its final name: rename `part` to `path`, and `seal` it.
+
+    A JVM wrote `part` when it exited.
+    """
     # The mode first, so that under its real name an archive is never open to others.
     part.chmod(0o600)
     part.replace(path)
@@ -60,7 +63,10 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark an archive as complete by a small file with its size and time, which no longer fit if it changes."""
+    """Mark an archive as complete: write its size and modification time to a small file next to it.
+
+    If the archive changes later, it no longer matches that file, and `find_archive` rejects it.
+    """
     durable.replace(_seal_of(path), _state(path))
 
 

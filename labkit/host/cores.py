@@ -16,7 +16,8 @@ def cores() -> int:
 def keep_to_one(number: int) -> None:
     """Let this process, and the children that it starts from now on, run on one processor only; on macOS, do nothing.
 
-    Processes that only wait for each other answer faster there: the kernel wakes no idle processor for every message.
+    Processes that only wait for each other answer faster on one processor, because the kernel need not wake an idle
+    processor for every message.
     `number` counts the processors that this process may use, from 0.
     """
     if hasattr(os, "sched_setaffinity"):

@@ -43,7 +43,10 @@ class NotInstalled(LabError):
 
 
 def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run the commands that make `folder`; return the last output. Delete it on failure; raises `NotInstalled`."""
+    """Run the commands in `steps`, which create `folder`, and return the output of the last command.
+
+    If a command fails, delete `folder`, and raise `NotInstalled`.
+    """
     output = ""
     for command in steps:
         done = subprocess.run(
@@ -108,7 +111,7 @@ def pip_command() -> list[str]:
 
 
 def uv_variables(listed: str) -> dict[str, str]:
-    """Return uv's environment variables for the settings that `pip config list` prints."""
+    """Return pip's settings as environment variables for uv; `listed` is the output of `pip config list`."""
     settings = {}
     pairs = [line.partition("=") for line in listed.splitlines()]
     for section in _SECTIONS:

@@ -33,8 +33,8 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
 def _open_inodes(process: str, below: tuple[str, ...]) -> Iterator[int]:
     """Yield the inodes of files that a process has open and whose path begins with one of `below`.
 
-    If the process has ended, the files of all processes count. The kernel names no process, but -1, for a lock that
-    belongs to an open file description.
+    `process` is a process id from /proc/locks. If there is no such process, yield the inodes for all processes: the
+    process may have ended, or the id is -1, which the kernel shows for a lock of an open file description.
     """
     # The files of the folders are not searched: there may be a hundred thousand, and each effect of a pipeline asks.
     one = _PROCESSES / process

@@ -38,7 +38,10 @@ class Releases(NamedTuple):
 
 
 def releases(package: str) -> Releases:
-    """Return the versions of a package. Raises `InvalidInput` without any, `ServiceUnavailable` without an index."""
+    """Return the versions of a package that pip can install here.
+
+    Raises `InvalidInput` if there are none, and `ServiceUnavailable` if pip cannot reach its index.
+    """
     command = [*pip_command(), "index", "versions", package, "--pre", "-vv", "--disable-pip-version-check"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     listed = _AVAILABLE.search(done.stdout)

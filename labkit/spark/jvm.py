@@ -181,7 +181,10 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM of `start_jvm`, called with the same arguments. Raises `ServiceUnavailable`."""
+    """Wait until Spark runs in the JVM `process`, which `start_jvm` has returned, and return a Spark session in it.
+
+    `scratch`, `java` and `python` are the arguments of that call. Raises `ServiceUnavailable` if Spark does not start.
+    """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 

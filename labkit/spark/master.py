@@ -77,7 +77,11 @@ def too_few(there: int, needed: int) -> str:
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """Raise `InvalidInput` unless an executor can be killed: on a cluster, once, and in a task that writes."""
+    """Raise `InvalidInput` if the victim is an executor, but this run cannot kill an executor as planned.
+
+    The run needs a `master` with executors, tasks that write the rows (`in_tasks`), and exactly one planned crash,
+    which must be inside a task.
+    """
     if victim is Victim.DRIVER:
         return
     if master is None:

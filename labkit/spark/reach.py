@@ -51,8 +51,8 @@ class Armed:
     def reach(self, point: FailPoint, batch: int) -> None:
         """Let the planned crash happen if `point` and `batch` are those of the crash; otherwise return at once.
 
-        At the crash, this process writes the evidence file. Then, depending on `then`, it waits to be killed, or
-        suspends itself (SIGSTOP).
+        At the crash, this process writes the evidence file. The field `then` says what the process does next: it waits
+        to be killed, or it suspends itself (SIGSTOP).
         """
         if point is not self.crash.point or batch != self.crash.batch:
             return
@@ -199,7 +199,11 @@ In a log, readers see records in order, so they see the committed half of a batc
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return a task's turn: in a batch with a crash at a failpoint in `IN_ORDER` tasks write one after the other."""
+    """Return the object that tells a task when it may write.
+
+    The tasks of a batch write one after the other if the batch has a planned crash at a failpoint in `IN_ORDER`. In all
+    other batches a task may write at once.
+    """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)

@@ -127,7 +127,7 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Wait for the query's end, and `finish`. Raises `JobFailed`, and releases the lock, if the query failed."""
+        """Wait for the query's end, then call `finish`. If the query failed, release the lock and raise `JobFailed`."""
         try:
             self.query.awaitTermination()
         except Exception as error:
@@ -234,7 +234,10 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Return `opened` with `retries` set for this session. Raises `InvalidInput` if the sink bars speculation."""
+    """Return a copy of `opened` whose options say whether this session's master retries failed tasks.
+
+    Raises `InvalidInput` if the session uses speculative tasks, but the sink does not support them.
+    """
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
     return replace(opened, options=replace(opened.options, retries=retries(str(context.master))))

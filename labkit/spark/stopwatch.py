@@ -15,7 +15,10 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures a batch's seconds in each phase, such as write; the results are a file in the lab's directory `log`."""
+    """Measures how many seconds a batch spends in each phase, such as write, for the file of results in `log`.
+
+    `log` is the lab's directory in the checkpoint.
+    """
 
     def __init__(self, log: Path, batch: int) -> None:
         self._path, self._batch = log / NAME, batch
@@ -41,7 +44,10 @@ class Stopwatch:
 
 
 def ask(log: Path) -> None:
-    """Create the file of results, so that the sinks of this checkpoint record the times of their batches in it."""
+    """Create the file of results in `log`, the lab's directory in a checkpoint.
+
+    If this file exists, the query of the checkpoint appends the times of each batch to it.
+    """
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 

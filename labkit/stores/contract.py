@@ -199,7 +199,10 @@ class Fencing(Protocol):
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """Return the error for the driver `incarnation` of a query, which writes although a later one has replaced it."""
+    """Return the error for a driver that still writes although a later driver of the query has replaced it.
+
+    `incarnation` is the number of the driver that writes.
+    """
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
     )

@@ -88,7 +88,10 @@ class StagedFile:
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Pre-commit: write the rows to disk (fsync), and rename the file. Raises `JobFailed` if it was aborted."""
+        """Pre-commit: write the rows to disk (fsync), and rename the file.
+
+        Raises `JobFailed` if the transaction was aborted.
+        """
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
             # Under the lock, so that no abort happens between the check and the rename.
@@ -179,7 +182,7 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions that are in files."""
+        """Yield the rows of open and prepared transactions, except rows that are only in a writer's buffer."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):

@@ -99,7 +99,10 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Buffer a row, and insert `CHUNK` rows at once. Raises `JobFailed` if the transaction is closed or aborted."""
+        """Write one row into a buffer, and insert the buffered rows when there are `CHUNK` of them.
+
+        Raises `JobFailed` if the transaction is closed or aborted.
+        """
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:

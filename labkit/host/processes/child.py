@@ -92,7 +92,10 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, message: Launch | RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries; do nothing if it is dead, which `events` reports."""
+        """Send a waiting Spark driver the order to run queries.
+
+        Do nothing if the driver is dead, because `events` reports its death.
+        """
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(message))

@@ -26,7 +26,10 @@ class Waits(Event, frozen=True, tag="waits"):
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """The process that executes a run is about to start a Spark driver, and tells its own observers."""
+    """The process that executes a run is about to start a Spark driver.
+
+    Only observers in this same process receive the event.
+    """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):

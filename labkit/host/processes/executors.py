@@ -39,7 +39,10 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Kill an executor and its Python processes until all are dead. Raises `JobFailed` for another process."""
+        """Kill an executor and its Python processes, and wait until all are dead.
+
+        Raises `JobFailed` if the process `pid` is not an executor of this application.
+        """
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
             raise JobFailed(
@@ -58,7 +61,10 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """Wait, at most `GONE_SECONDS`, for the end of all executors; `outlived` were alive at the driver's death."""
+        """Wait, at most `GONE_SECONDS`, until all executors have ended, and return how they ended.
+
+        `outlived` has the ids of the processes that were still alive at the driver's death, for the result.
+        """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
             time.sleep(0.01)

@@ -121,7 +121,10 @@ class Conversation:
         self.state = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Yield each event (a line of JSON) that the next bytes complete. Raises `ProtocolError`, also as `take`."""
+        """Yield each event (a line of JSON) that `piece`, the next bytes of the stream, completes.
+
+        Raises `ProtocolError` if a line is no event, or if the event is out of order or forbidden.
+        """
         for line in self._lines.feed(piece):
             try:
                 event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` is typed for one class, but msgspec also accepts a union

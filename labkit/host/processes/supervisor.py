@@ -96,7 +96,10 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward events of the driver to the runner; return the type of the last one if the driver has to end."""
+        """Forward events of the driver to the runner.
+
+        If the driver has ended or must end, return the type of the event that will report its end, otherwise None.
+        """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:

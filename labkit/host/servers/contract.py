@@ -66,7 +66,10 @@ class Service(Protocol):
 
 
 def running_pid(status: Status, server: str, action: str) -> int:
-    """Return the process id of labkit's own server. Raises `ServiceUnavailable` if there is none to `action`."""
+    """Return the process id of labkit's own server. Raises `ServiceUnavailable` if the server does not run.
+
+    In the error's message, `server` names the server, and `action` says what the caller wanted to do, such as "kill".
+    """
     if status.state != "up" or status.pid is None:
         raise ServiceUnavailable(
             f"labkit has no running {server} to {action} (state: {status.state}); start one with "

@@ -160,7 +160,7 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """Stop the process; return whether SIGTERM sufficed. `broker.json` keeps only the ports for the next start."""
+        """Stop the broker's process `pid`, and return whether SIGTERM sufficed; delete the id from `broker.json`."""
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
         if self._guard is not None:
@@ -205,9 +205,9 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return the JVM options to load or write a class-data archive (AppCDS), and the path of one to be written.
+        """Return the JVM options to load or write a class-data archive (AppCDS), and the path of a new archive.
 
-        A tethered broker never writes an archive, because it is killed.
+        The path is empty if no archive will be written. A tethered broker never writes one, because it is killed.
         """
         if not fast_start().archive:
             return [], ""

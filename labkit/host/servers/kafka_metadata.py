@@ -26,7 +26,10 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a Kafka broker answers within `seconds`, and knows a broker: one that is ready knows itself."""
+    """Return whether a Kafka broker answers within `seconds` and lists at least one broker.
+
+    A broker that is ready lists itself.
+    """
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(struct.pack(">i", len(_BODY)) + _BODY)

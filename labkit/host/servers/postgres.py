@@ -150,7 +150,7 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket: below the server's, or elsewhere if that path is too long."""
+        """Return the folder of the server's socket: in the server's folder, or elsewhere if that path is too long."""
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
             return inside
@@ -184,7 +184,10 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """Remove the socket and the pid file of a crashed server. Raises `ServiceUnavailable` if it still runs."""
+        """Remove the socket and the pid file that a crashed server left behind.
+
+        Raises `ServiceUnavailable` if the server has not crashed, but still runs.
+        """
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             raise ServiceUnavailable(

@@ -123,8 +123,9 @@ BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     """Send several SQL statements in one message, wait once for all results, and return the rows of each statement.
 
-    After an error, the server does not execute the remaining statements. Not in psycopg's pipeline mode, whose last
-    message (a Flush after the Sync) makes the server forget its timeouts for idle sessions and transactions.
+    After an error, the server does not execute the remaining statements. The function does not use psycopg's pipeline
+    mode, because that mode's last message (a Flush after the Sync) makes the server forget its timeouts for idle
+    sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor, because a message with several statements cannot have parameters.
@@ -216,7 +217,10 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return which transactions may hold a lock, and what to do; prepared ones first, as those never end."""
+    """Return a text for the user: which transactions may hold the lock, and what to do about them.
+
+    If there are prepared transactions, the text names only these, because they never end by themselves.
+    """
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

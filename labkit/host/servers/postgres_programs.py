@@ -39,7 +39,10 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return `installation`, or a copy that the server's user (`nobody` for root) can reach, with its libraries."""
+    """Return the folder `installation` if the server's user (`nobody` for root) can reach it.
+
+    Otherwise copy the folder and its libraries to a place that this user can reach, and return the copy's path.
+    """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
     digest = hashlib.sha256(f"{installation} {installation.stat().st_mtime_ns}".encode()).hexdigest()[:12]

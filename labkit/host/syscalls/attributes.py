@@ -70,7 +70,10 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of `utimensat`, which sets the times of a file; without a path, of the one open as `folder`."""
+    """Return the effect of `utimensat`, which sets the times of a file.
+
+    `place` is the address of the file's path. If it is 0, the file is the one that is open as `folder`.
+    """
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 

@@ -108,7 +108,10 @@ class WatchedRun:
 
 
 class Watcher(Protocol):
-    """A function like `labkit.host.syscalls.watching.watch`, perhaps for a command that was started in advance."""
+    """A function that watches a command's calls, as `labkit.host.syscalls.watching.watch` does.
+
+    Instead of starting the command, the function may use one that was started in advance.
+    """
 
     def __call__(
         self,

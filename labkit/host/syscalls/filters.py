@@ -33,7 +33,10 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """An instruction of classic BPF: if true, skip the next `holds` instructions, otherwise the next `fails`."""
+    """An instruction of classic BPF.
+
+    If it tests a condition, a true condition skips the next `holds` instructions, and a false one the next `fails`.
+    """
 
     code: int
     holds: int

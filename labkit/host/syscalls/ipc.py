@@ -10,7 +10,10 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def used(kind: str, identifier: int) -> Unseen | None:
-    """Return the use of a SysV object (`shm`, `sem` or `msg`); None if no later process can find it by a key."""
+    """Return the action to count when a process uses a SysV object of this `kind`: `shm`, `sem` or `msg`.
+
+    Return None if the object has no key by which a later process could find it.
+    """
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
     except OSError:

@@ -65,7 +65,10 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager that records how a task ends that a crash stopped and somebody continued."""
+        """Return a context manager for running a task.
+
+        If a planned crash suspends the task and somebody continues it, the context manager records how the task ends.
+        """
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:

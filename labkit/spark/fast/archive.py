@@ -30,7 +30,10 @@ PATIENCE = 600.0
 
 
 def make_archive() -> Path:
-    """Return this Java's and PySpark's class-data archive; write it if missing. Raises `ServiceUnavailable`."""
+    """Return the path of the class-data archive for this Java and PySpark; create the archive if it is missing.
+
+    Raises `ServiceUnavailable` if the archive cannot be created.
+    """
     java = java_for_spark()
     archive = find_archive(java)
     if archive is not None:
@@ -61,7 +64,10 @@ def _last_words(log: Path) -> str:
 
 
 def write_archive(scratch: Path) -> None:
-    """Write the archive, unless another process just has, in a driver for this alone; `scratch` is temporary."""
+    """Write the class-data archive, unless another process has just written it.
+
+    Call this in a driver that does nothing else. `scratch` is the driver's directory for temporary files.
+    """
     java = java_for_spark()
     path = archive_path(java)
     if path is None:

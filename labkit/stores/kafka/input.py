@@ -89,7 +89,10 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets by partition number for the run's consumer group, which must have no members."""
+        """Commit `offsets`, a dict from partition number to offset, for the run's consumer group.
+
+        The group must have no members.
+        """
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 

@@ -124,7 +124,7 @@ class Journal:
             ) from None
 
     def has(self, state: str, handle: Handle) -> bool:
-        """Return whether the journal records that a pre-committed transaction is `COMMITTED`, or `LOST`."""
+        """Return whether the journal records this state, `COMMITTED` or `LOST`, for a transaction."""
         return self._path(handle, state).exists()
 
     def become(self, state: str, handle: Handle) -> None:

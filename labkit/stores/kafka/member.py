@@ -36,7 +36,10 @@ class Member:
             failed.pop_all()
 
     def poll(self) -> list[int]:
-        """Return the offsets of the records of 0.2 s, after joining the group, which may take a whole rebalance."""
+        """Join the group if necessary, then wait up to 0.2 s for records, and return their offsets.
+
+        Joining may take a whole rebalance.
+        """
         if not join(self._consumer):
             return []
         found = self._consumer.poll(timeout_ms=200)

@@ -142,7 +142,10 @@ class KafkaStore:
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit, and wait until readers can see the rows. Also raises `JobFailed` if Kafka has forgotten it."""
+        """Commit a prepared transaction, and wait until readers can see the rows.
+
+        Raises the errors of `Transactional.commit`, and also `JobFailed` if Kafka has forgotten the transaction.
+        """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(

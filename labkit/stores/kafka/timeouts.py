@@ -184,9 +184,10 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds after the start of the attempt; then also until Kafka has aborted what expired.
+        """Wait until `moment` seconds after the start of the attempt.
 
-        Raises `ServiceUnavailable` if the abort takes more than `PATIENCE` seconds.
+        If the transaction has expired by then, also wait until Kafka has aborted it. Raises `ServiceUnavailable` if the
+        abort takes more than `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))

@@ -260,7 +260,7 @@ class Coordinators:
             return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Describe the transactional id `name` when no commit or abort of it is in progress any more."""
+        """Wait until no commit or abort of the transactional id `name` is in progress, and return its description."""
         deadline = time.monotonic() + PATIENCE
         while (
             (description := self.describe(name))
@@ -356,7 +356,10 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the coordinator of the id `name` until it is free; return (error class, response)."""
+        """Send a request to the coordinator of the transactional id `name`; return (error class, response).
+
+        Repeat the request while the coordinator is busy with an earlier transaction of the id, or has moved.
+        """
 
         async def send() -> Any:
             node = await self.admin._find_coordinator_id(  # noqa: SLF001 - no public name

@@ -68,7 +68,10 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Wait until the broker has all rows, then write the vote. Raises `JobFailed` if it was aborted."""
+        """Wait until the broker has all rows, then write the vote to the journal.
+
+        Raises `JobFailed` if the transaction was aborted.
+        """
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
@@ -83,7 +86,10 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer. Unlike with Java's, an open transaction is not aborted."""
+        """Accept no more rows and close the producer.
+
+        An open transaction is not aborted, whereas closing a producer of Kafka's Java client would abort it.
+        """
         self._is_open = False
         self.hang_up()
 

@@ -95,7 +95,7 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Give a connection back, which closes it if it is broken or in a transaction."""
+        """Give a connection back to the pool, which closes the connection if it is broken or in a transaction."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:

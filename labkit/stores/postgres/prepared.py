@@ -34,7 +34,10 @@ class OpenTransaction:
         self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
-        """Send the first row at once, later rows in chunks. Raises `JobFailed` if the transaction is not open."""
+        """Write one row: send it at once if it is the first, otherwise in a chunk with later rows.
+
+        Raises `JobFailed` if the transaction is not open.
+        """
         if self._rows.keep(row) or self._connection is None:
             connection = self._open()
             with self._ending_by_error(connection):
@@ -157,9 +160,10 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Do as `open_noted` for the transaction of a batch, which begins with the batch's marker.
+    """Open the transaction of a batch as `open_noted` opens one, and insert the batch's marker into it.
 
-    Raises `JobFailed` if the batch is already committed, or if a later driver of the query has called `fence`.
+    Return the number of the transaction's row in `opened`. Raises `JobFailed` if the batch is already committed, or if
+    a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -179,7 +183,10 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that could not begin. Raises `JobFailed` if its driver has been fenced."""
+    """Send ROLLBACK after a failed attempt to open the transaction `handle`.
+
+    Raises `JobFailed` if a later driver of the query has called `fence`, so that this driver may not write any more.
+    """
     # Whether the server skipped statements after an error or has opened a transaction.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
@@ -310,7 +317,10 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process `writer`, (pid, start time), since a pid alone may be reused; wait up to 5 s."""
+    """End a server process, and wait up to 5 s for its end.
+
+    `writer` is (pid, start time), because the pid alone may belong to a newer process by now.
+    """
     connection.execute(_TERMINATE, list(writer))
 
 
@@ -321,7 +331,10 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the row of a transaction (with this number, if given) in `opened`; return whether it was there."""
+    """Delete the row of the transaction `name` in the table `opened`; return whether there was such a row.
+
+    If `number` is given, delete the row only if it has this number.
+    """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 

@@ -101,7 +101,10 @@ MARK = "labkit: "
 
 
 def schema_of(location: Path) -> str:
-    """Return the schema's name for a store's location: a location without folders itself, otherwise a hash of it."""
+    """Return the name of the schema for a store's location.
+
+    A location that is a mere name, without folders, is also the schema's name. Any other location is hashed.
+    """
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"

@@ -3,8 +3,8 @@
 A prepared transaction outlives its writer and never expires; any process can finish it by its name (gid). An open
 transaction ends with its writer's connection. Nobody else can read the rows in either, so the writer records its
 transactions in the table `opened` and copies of their rows in `staged`, on another connection; `prepared` and `hidden`
-read these tables. A transaction is prepared if the server's own list has it, and committed if the handle that it has
-itself written into the table `committed` is there.
+read these tables. A transaction is prepared if it is in the server's own list. Each transaction writes its handle into
+the table `committed`, so it is committed if others can see the handle there.
 
 Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
 its insert, and commit timestamps follow a clock that may be set back. So a store makes everything visible under one
@@ -157,7 +157,7 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Fence earlier drivers of the query, and roll back their open transactions with a marker."""
+        """Fence earlier drivers of the query, and roll back their open transactions that contain a batch marker."""
         with self._ready().using() as connection:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
@@ -244,7 +244,7 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs without a folder from labkit's own server; return the names of their schemas."""
+    """In labkit's own server, delete the stores of runs whose folders no longer exist; return the schemas' names."""
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
