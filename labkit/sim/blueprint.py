@@ -48,7 +48,10 @@ def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, 
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Take exactly these steps (action names separated by spaces). Raises `InvalidAction` for one not enabled."""
+    """Take exactly these steps (action names separated by spaces) in a new run, and return the run.
+
+    Raises `InvalidAction` if one of the steps is not enabled.
+    """
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
@@ -56,7 +59,10 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
-    """Continue a run until only faults can happen, and return it. `choose` picks one of the `unasked` actions."""
+    """Continue a run until only faults can happen, and return it.
+
+    `choose` picks each next action from the possible actions that need not be in a script (see `unasked`).
+    """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
@@ -122,7 +128,10 @@ class Blueprint(Generic[ModelT, ScriptT]):
         return (self.build or self.model)(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the scenario of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
+        """Return the scenario of this name.
+
+        Raises `InvalidInput` if there is none; the message suggests another name.
+        """
         if name not in self.scenarios:
             suggestion = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {suggestion}")

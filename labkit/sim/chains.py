@@ -41,7 +41,10 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """Return the pipeline's commit order: the engine's if the sink supports it, otherwise the sink's default."""
+        """Return whether the sink commits before or after the engine logs a batch as finished.
+
+        This commit order is the engine's if the sink supports it, and otherwise the sink's default.
+        """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 

@@ -40,7 +40,10 @@ class Claims(Generic[StateT]):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Check new states against the "always" and "sometimes" properties, and remove those that they decide."""
+        """Check new states against the "always" and "sometimes" properties.
+
+        A property that one of the states violates or, for a "sometimes" property, fulfils, is not checked any more.
+        """
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
             if claim.where not in picked:

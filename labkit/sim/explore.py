@@ -159,12 +159,15 @@ class Search(Generic[StateT]):
     def are_often_met(self) -> bool:
         """Return whether the search has reached most states several times.
 
-        If so, it keeps a set of recent states, because looking up a state is faster than encoding it again.
+        If so, `expand` keeps a set of recent states, because looking up a state is faster than encoding it again.
         """
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Search until a level has no new states, and return this object."""
+        """Search level by level until no new state is found or the search must stop, and return this object.
+
+        A level contains the states at one distance from the start.
+        """
         while self.level:
             self.advance()
         return self
@@ -180,7 +183,10 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Check the properties in these states and, unless the search must stop, take every action in them."""
+        """Check the properties in the states that `numbers` encode.
+
+        Unless the search must stop, it also takes every action in these states.
+        """
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
@@ -227,7 +233,7 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the successors that a helper has computed, until the search must stop.
+        """Add the successors that a helper has computed (`reached`), until the search must stop.
 
         Returns the index in `numbers` of the last state whose successors were added.
         """
@@ -277,7 +283,10 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether the search must stop, because of its limit or of `keep_going`; `stopped` says why."""
+        """Return whether the search must stop, because it reached the limit of states or `keep_going` returned False.
+
+        In both cases, the reason is stored in `stopped`.
+        """
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):
@@ -331,7 +340,7 @@ def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) ->
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every enabled action in these states. Yield a pair for each state: its number of actions, its successors.
+    """Take every enabled action in `states`. Yield for each state its number of actions, and a list of its successors.
 
     A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a common successor of
     several states is yielded only with the first of these states.

@@ -151,9 +151,10 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return, for states that can lead to a violation, the steps to the nearest one, and the next state on the way.
+        """Return two dicts for the states that can lead to a violation.
 
-        The second dict has no entry for a state that itself violates a property.
+        The first maps each of these states to the number of steps to the nearest violation. The second maps it to the
+        next state on the way there, and has no entry for a state that itself violates a property.
         """
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
@@ -239,7 +240,10 @@ class _Graph(Generic[StateT]):
 
 
 def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the predecessors of each state, from the successors of each; a state occurs once for each step."""
+    """Return a list of predecessors for each state. `after` has a list of successors for each state.
+
+    If several steps lead from one state to another, the predecessor is listed once for each of these steps.
+    """
     before: list[list[int]] = [[] for _ in after]
     for place, successors in enumerate(after):
         for each in successors:

@@ -48,7 +48,10 @@ class Word(StrEnum):
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Return for each field of a process's class "durable" or "volatile". Raises `TypeError` if a field has neither."""
+    """Return a mapping from each field of a process's class to its annotation, "durable" or "volatile".
+
+    Raises `TypeError` if a field has neither annotation.
+    """
     hints = get_type_hints(process, include_extras=True)
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class

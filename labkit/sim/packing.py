@@ -122,7 +122,7 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Let `pack` raise `KeyError` for a new value, not assign a code; with `is_closed=False`, undo this."""
+        """Let `pack` raise `KeyError` for a new value instead of assigning a code; `is_closed=False` reverses this."""
         for table in self._tables:
             table.is_closed = is_closed
 

@@ -83,7 +83,10 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence, by placeholder; `{which}`, its number, needs none."""
+        """Return a mapping from placeholder to value, to fill into an action's sentence.
+
+        The placeholder `{which}` needs no value here, because `sentence` fills in the number of the action.
+        """
         return {}
 
 

@@ -32,7 +32,10 @@ class Quotient(Overlay[StateT]):
             )
 
     def shown(self, state: StateT) -> StateT:
-        """Return the state with its interchangeable processes sorted; it stands for all states with another order."""
+        """Return the state with its interchangeable processes sorted.
+
+        The result represents all states that differ from it only in the order of these processes.
+        """
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):

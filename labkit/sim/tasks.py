@@ -29,14 +29,15 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the parameter values and the steps that the exercise demands; claims are not
-        checked.
+        """Return whether a run has the parameter values and the steps that the exercise demands.
+
+        The other conditions, `violated` and `holds`, are not checked.
         """
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 
 
 def tasks_of(package: str) -> dict[str, Task]:
-    """Return the exercises in the file `tasks.toml` of a simulator's package by name, the easiest first."""
+    """Return a dict from name to exercise, the easiest first, read from `tasks.toml` in a simulator's package."""
     tables = tomllib.loads(files(package).joinpath("tasks.toml").read_text(encoding="utf-8"))
     return {name: Task(**table) for name, table in tables.items()}

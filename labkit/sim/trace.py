@@ -102,7 +102,10 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Return the run with the actions of a trace. Raises `InvalidAction`, with its number, for a step not enabled."""
+    """Return the run with the actions of a trace.
+
+    Raises `InvalidAction`, with the number of the step, if a step is not enabled.
+    """
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

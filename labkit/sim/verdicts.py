@@ -47,7 +47,10 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the judge finds no violation of `name`, such as no_loss, where `where` is true."""
+        """Return the claim that the judge finds no violation of `name`, such as no_loss.
+
+        `where` selects the states to check; None means all.
+        """
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED

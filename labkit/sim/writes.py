@@ -173,7 +173,10 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
-    """Return the member of `kind` that a text names. Raises `InvalidInput`, which calls the enumeration `what`."""
+    """Return the member of the enumeration `kind` that a text names.
+
+    Raises `InvalidInput` if there is none; `what` is the word for such a member in the message.
+    """
     names = [each.value for each in kind]
     if text not in names:
         raise InvalidInput(f"there is no {what} {text[:40]!r}; {nearest(text[:40], names)}")
@@ -239,8 +242,8 @@ READS = {
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    A restart reads the first of `READS` that the job writes, skips the output of marked steps, and publishes staged
-    output of decided steps.
+    A restart reads the first of `READS` that the job writes. It skips the output of steps that the store's marker
+    contains, and publishes staged output of steps that will not run again.
     """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)

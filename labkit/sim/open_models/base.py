@@ -24,7 +24,7 @@ class ChoiceModel(OpenModel, Protocol):
     """A simulator in which the learner's function chooses one action at a time, for example which channel to read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function, which decides this action; None if the simulator does."""
+        """Return the arguments of the learner's function if it decides this action; None if the simulator does."""
         ...
 
 
@@ -32,11 +32,14 @@ class ProgramModel(OpenModel, Protocol):
     """A simulator in which the learner's function returns a list of actions, which a crash may interrupt."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments of the learner's function, to be called after this action; None if it is not called."""
+        """Return the arguments of the learner's function if it is called after this action, otherwise None."""
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """Convert the learner's answer into actions. Raises `ValueError`, with a sentence for the learner, if bad."""
+        """Convert the learner's answer into actions.
+
+        Raises `ValueError`, with a sentence for the learner, if the answer is invalid.
+        """
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:

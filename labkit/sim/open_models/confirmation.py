@@ -101,10 +101,10 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return those properties of the pipeline that depend on the commit, and that `commits/N` follows the
-        confirmation.
+        """Return the properties of the pipeline that depend on the commit, and one more.
 
-        Duplicates are allowed if a crash can come between a row and its confirmation.
+        The additional property says that a batch is confirmed before `commits/N` is written. Duplicates are allowed if
+        a crash can come between a row and its confirmation.
         """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."

@@ -52,7 +52,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of two-phase commit, and that only a participant that has voted yes may wait."""
+        """Return the properties of two-phase commit, and one more: only a participant that has voted yes may wait."""
         sentence = "A participant that has not voted yes never waits for a decision."
         return (*super().properties(), unless("no_needless_wait", Mood.ALWAYS, sentence, _needless_wait))
 

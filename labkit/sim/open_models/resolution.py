@@ -48,7 +48,11 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether the engine may repeat the task of a transaction: a prepared first run in the current batch."""
+        """Return whether the engine may repeat the task that wrote transaction `number`.
+
+        The transaction must be prepared, and come from the first run of a task in the current batch. A task is repeated
+        at most once, and the number of repeated tasks is limited.
+        """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
         again = [each.handle for each in transactions if each.handle.attempt]

@@ -78,7 +78,7 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield each possible edit of the order `steps`, in words, with its result; no edit touches a `fixed` write."""
+    """Yield pairs: a possible edit of `steps` in words, and the order that results; no edit touches a `fixed` write."""
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))
@@ -94,10 +94,10 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield every order that results if `write` is inserted into `steps`, after a description of where.
+    """Yield a pair for every place where `write` can be inserted into `steps`: the place in words, and the new order.
 
-    The write is inserted alone, or into a set of writes that become durable together, unless that has a write in
-    `fixed`.
+    The write is inserted alone, or into a set of writes that become durable together. A set that contains a write in
+    `fixed` gets no other write.
     """
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"

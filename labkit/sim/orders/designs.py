@@ -127,7 +127,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return a clause that says why a recovery that undoes output never finds any; empty if it may, or undoes none."""
+    """Return a clause that says why recovery never finds output to undo; an empty text if it may, or undoes none."""
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
         return ""

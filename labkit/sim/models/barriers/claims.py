@@ -83,7 +83,10 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record that was received but not sent by then; empty if there is none."""
+        """Return a sentence that names a record which a checkpoint contains as received but not as sent.
+
+        The sentence is empty if there is no such record.
+        """
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -305,7 +308,10 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings) -> Sequence[Property[State]]:
-    """Return the properties to check: of checkpoints, barriers and final output, and events that must be possible."""
+    """Return the properties that a search checks.
+
+    Most of them concern checkpoints, barriers or the final output; the others say that an event must be possible.
+    """
     groups = (_of_checkpoints, _of_barriers, _possible, _of_the_end)
     return [claim for group in groups for claim in group(settings)]
 

@@ -55,7 +55,7 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task after a barrier (`item`) has overtaken all records in a channel, and these records."""
+    """Return a pair: the task after a barrier (`item`) has overtaken all records in a channel, and these records."""
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
@@ -95,9 +95,9 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a task after its copy for checkpoint `due`, and the multiset of rows to commit with this checkpoint.
+    """Return a pair: a task after it has copied its state for checkpoint `due`, and the rows to commit with it.
 
-    Only the sink prepares rows; for other tasks, the multiset is empty (0).
+    The rows are a multiset, which is empty (0) for all tasks but the sink.
     """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
@@ -116,12 +116,12 @@ def _due(rules: Rules, at: bytes, barrier: int) -> int:
 
 
 def decided(kept: tuple[Checkpoint, ...]) -> int:
-    """Return the id of the latest complete checkpoint, or 0 if there is none."""
+    """Return the id of the latest of these complete checkpoints, or 0 if there are none."""
     return kept[-1].id if kept else 0
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return the new checkpoint `number`, which has only the last states of the tasks that have ended."""
+    """Return the new checkpoint `number`, which so far has only the last states of the tasks that have ended."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -242,7 +242,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows and the remaining transactions after a commit of all up to checkpoint `number`."""
+    """Commit all transactions of checkpoints up to `number`; return the visible rows and the remaining transactions."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

@@ -24,7 +24,7 @@ _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("pr
 
 
 class Schedule:
-    """Computes which actions of coordinator, tasks and faults are possible in a state, always in the same order."""
+    """Computes which actions of coordinator and tasks, and which faults, are possible in a state, in a fixed order."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

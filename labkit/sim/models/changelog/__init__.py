@@ -11,7 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Take these steps, then continue to the end of the run, in which the consumer reads as soon as possible."""
+    """Take these steps, then continue to the end of the run, while the consumer always reads as soon as it can."""
     return go_on(play(model, steps), model, itemgetter(-1))
 
 

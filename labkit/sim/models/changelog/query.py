@@ -27,7 +27,7 @@ def with_count(counts: Counts, key: str, count: int) -> Counts:
 
 
 def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
-    """Return the messages that the query sends when a record at this offset raises the count of its key from `old`."""
+    """Return the messages that the query sends when a record at this offset adds one to the count `old` of its key."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
     if settings.encoding is Encoding.APPEND:

@@ -177,7 +177,10 @@ class Settings(NamedTuple):
         return tuple(dict.fromkeys(self.words))
 
     def shows(self, count: int) -> bool:
-        """Return whether the query's result contains a key with this count, which `at_most` limits if it is not 0."""
+        """Return whether the query's result contains a key with this count.
+
+        If `at_most` is not 0, the query returns only keys with counts up to `at_most`.
+        """
         return count > 0 and not (self.at_most and count > self.at_most)
 
 

@@ -13,7 +13,10 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a run's verdict, how often each process handled each record, and how long each kept one to send again."""
+    """Return a run's verdict, how often each process handled each record, and how long each process kept records.
+
+    A process keeps a record as long as it may have to send the record again; the time is counted in steps.
+    """
     worked = [count for counts in executions(walk.states) for count in counts]
     return {"verdict": verdict_of(walk), "executions": worked, "waiting_steps": list(waited(walk.states))}
 

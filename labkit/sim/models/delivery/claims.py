@@ -61,7 +61,10 @@ def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the property that the output has no anomaly that `name` excludes; a loss is certain only at the end."""
+    """Return the property `name`, such as no_loss, which the output must have.
+
+    The property no_loss is checked only at the end, because before that a missing record may still arrive.
+    """
 
     def because(state: State) -> str:
         return _WITNESS_SENTENCES[name](judged.verdict(state).witnesses[ANOMALY[name]][0])

@@ -51,7 +51,7 @@ def send(state: State, hop: int, message: Message) -> State:
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return the state after the receiver of network link `hop` has taken the next record, and this record.
+    """Return a pair: the state after the receiver of network link `hop` has taken the next record, and this record.
 
     With `remembers`, the connection stores the id of the record, to recognise duplicates.
     """

@@ -182,9 +182,10 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a request to commit that is refused or was fulfilled before; empty for any other.
+    """Return the sentence for a request to commit that is refused or repeated; an empty text for any other request.
 
-    `ends` says whether the job fails when a request is refused.
+    `was_refused` says that the coordinator refuses the request, `nothing_new` that it has committed the transaction
+    before, and `ends` that the job fails if a request is refused.
     """
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"

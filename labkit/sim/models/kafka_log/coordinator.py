@@ -112,9 +112,10 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator after a request to commit (EndTxn) by any process that knows id and epoch, and its answer.
+    """Return a pair: the coordinator after a request to commit (EndTxn), and its answer.
 
-    The caller has checked that all earlier markers of the transactional id are written.
+    Any process that knows the transactional id and the epoch may send the request. The caller has checked that all
+    earlier markers of the id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):

@@ -24,7 +24,7 @@ def next_name(settings: Settings, job: Job) -> int:
 
 
 def can_write(settings: Settings, job: Job) -> bool:
-    """Return whether the producer may write; with one id for all, the last transaction must be committed first."""
+    """Return whether the producer may write; if all transactions share one id, the last must be committed first."""
     if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
@@ -95,7 +95,10 @@ def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Jo
 
 
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
-    """Return the job after a restart from its last completed checkpoint: what to commit, to fence and to read next."""
+    """Return the job after a restart from its last completed checkpoint.
+
+    The job then has the transactions to commit, the transactional ids to fence, and the offset to read next.
+    """
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
     lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
     to_fence = tuple(name for name in lingering if entry_of(coordinator, name) is not None)
@@ -117,7 +120,10 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 
 
 def may_fence(settings: Settings, job: Job) -> bool:
-    """Return whether recovery may now initialise ids, which aborts what is open: decided commits come first."""
+    """Return whether recovery may now initialise transactional ids, which aborts their open transactions.
+
+    Unless `broken=init_first` is set, recovery first commits the transactions of its checkpoint.
+    """
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 
 

@@ -48,7 +48,10 @@ class Writer(NamedTuple):
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return the steps, with the failpoints after each, in which a driver processes a batch up to `commits/N`."""
+    """Return the steps in which a driver processes a batch up to `commits/N`.
+
+    Each step lists the failpoints that the driver reaches after it.
+    """
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks reach this failpoint after the first row of the last task with rows.
@@ -66,7 +69,10 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the steps for an empty batch: in decision order, store an empty list of votes; then log it as finished."""
+    """Return the steps that log an empty batch as finished.
+
+    If the sink commits only after this log entry (`Order.DECISION`), an empty list of votes is stored first.
+    """
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
@@ -108,7 +114,8 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
-    A failpoint comes in the middle of several steps of one kind, and before a confirmation in the write-ahead log.
+    There are failpoints halfway through several steps of the same kind (such as commits), before the confirmation in
+    the write-ahead log, and at the end.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -156,8 +163,9 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the step that notifies a sink, which has committed already, of the last `commits/N`; empty if there is
-    none.
+    """Return the step that notifies the sink of the last `commits/N`; an empty tuple if no batch is logged yet.
+
+    The sink has already committed that batch, so the notification has no effect.
     """
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 

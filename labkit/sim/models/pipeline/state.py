@@ -309,7 +309,10 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a batch ends: after a deletion of the checkpoint, that is the end of the input."""
+        """Return the offset at which the batch that begins at `start` ends.
+
+        After a deletion of the checkpoint (`generation` is not 0), one batch takes the whole remaining input.
+        """
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 

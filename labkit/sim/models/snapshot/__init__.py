@@ -13,7 +13,10 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the last snapshot of a run, the lengths of pauses, and the step after which the bank was in that state."""
+    """Return results of a run: its last snapshot, the lengths of pauses, and the step `moment`.
+
+    After the step `moment`, the bank really was in the state that the snapshot shows.
+    """
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

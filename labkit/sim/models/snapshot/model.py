@@ -138,7 +138,10 @@ class Bank(Guards):
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action; its number is a process, from 1, or the name of a channel (`Ends.name`)."""
+        """Return the state after an action.
+
+        The number in the action is that of a process, from 1, or the name of a channel (`Ends.name`).
+        """
         name, which = action
         if name in self._between:
             return self._effects[name](state, self._number_of[which])

@@ -117,8 +117,10 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's process, queues and bits in the coordinator's sets; participants are
-        interchangeable.
+        """Return one tuple per participant: its state, its two message queues, and its bits in three sets.
+
+        The sets `votes`, `acks` and `promised` contain participants. A search may reorder the tuples, because no
+        property distinguishes the participants.
         """
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
