@@ -86,8 +86,9 @@ class Packer(Generic[StateT]):
             return state  # type: ignore[no-any-return]  # a named tuple
         if len(state[row]) != self._length:
             raise TypeError(
-                f"the state's field {state._fields[row]} had {self._length} processes and now has {len(state[row])}, "
-                "but a search needs the same number in every state; change the simulator's actions to keep it."
+                f"the state's field {state._fields[row]} had {self._length} entries, one for each process, and now has "
+                f"{len(state[row])}, but a search needs the same number in every state; change the simulator's actions "
+                "to keep it."
             )
         return (*state[:row], *state[row], *state[row + 1 :])
 

@@ -150,8 +150,8 @@ class Search:
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
-                f"The simulator {self.exploration.model} has no property about rows, so its search has no guarantee; "
-                "look at `violated`."
+                f"The simulator {self.exploration.model} has no property about rows, so its search shows no guarantee "
+                "such as exactly-once; look at `violated`."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         claims = ("no_loss", "no_duplicate", "no_unexpected")

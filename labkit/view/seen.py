@@ -25,9 +25,9 @@ def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key with the most values, which is shown as a chart.
+    """Return the key to draw as a chart, the one with the most values; None if it has too few or too many values.
 
-    Returns None if this key has fewer than 2 or more than `MOST_POINTS` values.
+    A chart needs 2 values, and shows at most `MOST_POINTS`.
     """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)

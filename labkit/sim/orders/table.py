@@ -84,9 +84,9 @@ def every() -> dict[tuple[str, str, str], Design | None]:
 def under(design: Design, fault: Fault) -> Design | None:
     """Return an order of writes adapted to a fault; None if the fault cannot happen to this order.
 
-    Only a prepared transaction can expire. With the fault "lease", the source lends its rows for a limited time, and
-    only the source remembers which rows are done. So the job writes a `notice`, a message to the source, in place of
-    its `decision`, and has no plan.
+    For example, it is None for an expired transaction if the order prepares none. With the fault "lease", the source
+    lends its rows for a limited time, and only the source remembers which rows are done. So the job writes a `notice`,
+    a message to the source, in place of its `decision`, and no `plan`.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None

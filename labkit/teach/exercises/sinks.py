@@ -352,9 +352,10 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
 
 
 def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of `recover_and_commit` with one long list: a vote's handles, votes, or open transactions.
+    """Yield arguments of `recover_and_commit` in which one list is long.
 
-    The other lists are short, because an answer that compares all pairs would otherwise take too long.
+    It has the votes, the open transactions, or the handles of one vote. The other lists are short, because an answer
+    that compares all pairs would otherwise take too long.
     """
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]

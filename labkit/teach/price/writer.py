@@ -35,7 +35,10 @@ def records(interval: float) -> int:
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """Return a SQLite connection with synced commits, which waits `patience` seconds for a lock (longer to open)."""
+    """Return a SQLite connection with synced commits, which waits up to `patience` seconds for a lock.
+
+    While the database is being opened, it may wait longer.
+    """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. If several programs open a database at once, one prepares the log and the others wait for
     # it, so this first statement needs the long timeout.
