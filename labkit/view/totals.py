@@ -22,7 +22,7 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return the reader's and the right total after each message of a run of the simulator `changelog`.
+    """Return, after each message of a run of the simulator `changelog`, the reader's total and the correct total.
 
     Raises `InvalidInput` for a run of another simulator, or if the reader reads no message.
     """

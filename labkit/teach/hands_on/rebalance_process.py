@@ -37,7 +37,7 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """How labkit disturbs the first consumer; a slow one waits inside a call until the second one has ended."""
+    """How labkit disturbs the first consumer. A slow one waits inside a call until the second consumer ends."""
 
     KILL = "kill"
     STOP = "stop"

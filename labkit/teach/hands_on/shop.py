@@ -121,8 +121,9 @@ class Shop:
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Return the verdict: does each committed change have exactly one message, by default in the topic?
+        """Return the verdict: does each committed change have exactly one message?
 
+        Without `messages`, the messages in the topic are judged.
         A message about a change that was never committed counts as unexpected.
         """
         counts: dict[str, int] = {}
