@@ -215,8 +215,8 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
     for exercise in names:
         if exercise not in course.exercises:
             raise InvalidInput(
-                f"{file}: {exercise} is not a graded exercise of {course.name} (predictions and single "
-                "choices are not); see the table in docs/reference/exercises.md."
+                f"{file}: {exercise} is not an exercise of {course.name} with points (predictions and single choices "
+                "have none); see the table in docs/reference/exercises.md."
             )
 
 
