@@ -89,7 +89,7 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
             )
         return _of(question.of, question.write, question.ends, as_json=as_json)
     if question.write or question.ends:
-        raise InvalidInput("--write and --ends only apply to a record of `labkit effects`; name the record with --of.")
+        raise InvalidInput("--write and --ends only apply to a record of `labkit effects`; name this record with --of.")
     if question.fault and (question.cheapest or not question.design):
         raise InvalidInput(
             "--fault tests one design without changing it; leave --cheapest out and name the design, as in --design "
