@@ -65,7 +65,7 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the results that the user demands; options of the command line override those of pyproject.toml."""
+    """Return which verdict the test must reach to pass; the command line overrides pyproject.toml."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 

@@ -585,7 +585,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield cases of `12b-review` that change other columns than the public ones, or make two changes at once."""
+    """Yield hidden cases of `12b-review`: releases with other names of columns, or with two changes at once."""
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]

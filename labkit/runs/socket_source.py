@@ -48,7 +48,7 @@ class Plans:
 
     @classmethod
     def read(cls, checkpoint: "Checkpoint") -> "Plans | None":
-        """Return the planning times of the latest driver from its checkpoint; None if no driver has chosen them yet."""
+        """Return when the query's latest driver plans batches, as its checkpoint says; None if it says nothing."""
         path = checkpoint.log / _FILE
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 

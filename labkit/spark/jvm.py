@@ -196,7 +196,7 @@ def connect(
 
 @cache
 def _spare_numpy() -> None:
-    """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, 0.4 s of every start.
+    """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, 0.3 s of every start.
 
     Its converters for NumPy's values import them (through `pyspark.testing.utils`) to look at any argument. An argument
     can only be NumPy's if somebody has imported NumPy.

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crashtest_processes import left_over
@@ -218,6 +219,8 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
         running.healthy()
         running.jobs()
         results = [running.run(job) for job in running.further.last_jobs()]
+        starter: Any = running.harness.starter
+        assert starter.__self__._waiting == [], "no session of Spark waits for a run that never comes"
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert results[0].violated == ()
     assert any("duplicate" in each.violated for each in results[1:])

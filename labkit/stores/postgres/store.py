@@ -266,7 +266,8 @@ def _exists(connection: Connection, schema: str) -> bool:
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
         raise InvalidInput(
-            f"The schema {schema} exists, but the lab did not create it; choose another folder for the store."
+            f"The schema {schema} exists, but the lab did not create it. Its name comes from the store's folder, so choose "
+            "another folder."
         )
     return row is not None
 
