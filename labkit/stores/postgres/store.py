@@ -266,8 +266,8 @@ def _exists(connection: Connection, schema: str) -> bool:
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
         raise InvalidInput(
-            f"The schema {schema} exists, but the lab did not create it. Its name comes from the store's folder, so choose "
-            "another folder."
+            f"The schema {schema} exists, but the lab did not create it; choose another location for the store, "
+            "from which the schema gets its name."
         )
     return row is not None
 
