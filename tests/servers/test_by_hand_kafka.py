@@ -28,6 +28,12 @@ def broker(kafka_address: str) -> Iterator[Kafka]:
     found = by_hand()
     assert found.address == kafka_address
     yield found
+    places = [found.folder().parent for _ in range(2)]
+    assert places[0] == places[1]
+    assert places[0].is_dir()
+    found.clean()
+    assert not places[0].exists(), "a client of somebody else's broker takes its files away"
+    assert found.folder().parent.is_dir(), "it can be used again"
     found.clean()
 
 

@@ -4,17 +4,17 @@ The operations are those of the lab's Kafka store; the broker's answers appear a
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.records import Observation
 from labkit.core.words import columns
-from labkit.host import addresses
+from labkit.host import addresses, durable
 from labkit.host.servers.tethered import tethered_kafka
 from labkit.stores.contract import Handle, Transaction
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Reader
@@ -186,23 +186,31 @@ class Kafka:
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
-        self._places = _places(server)
+        self._base = server.folder
+        """The folder for the client's files; for a user's own server a temporary one, when it is needed."""
+        self._ending = ExitStack()
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
         """Create a topic whose transactions may stay open for `timeout` seconds, or as long as the broker allows."""
-        self._topics.append(Topic(next(self._places), timeout))
+        self._topics.append(Topic(self.folder(), timeout))
         return self._topics[-1]
 
     def folder(self) -> Path:
-        """Return a new, unused path; files there are removed when this process ends."""
-        return next(self._places)
+        """Return a new, unused path; files there are removed by `clean`, or when the private server is stopped."""
+        base = self._base
+        if base is None:
+            # Not a TemporaryDirectory: that would stay if the kernel is killed.
+            base = self._base = self._ending.enter_context(durable.own_folder(Path(gettempdir()), "labkit-notebook-"))
+            self._ending.callback(setattr, self, "_base", None)
+        return base / f"notebook-{next(_numbers)}"
 
     def clean(self) -> None:
-        """Delete every topic that the method `topic` created."""
+        """Delete every topic that the method `topic` created, and the client's temporary files."""
         for topic in self._topics:
             topic.destroy()
         self._topics.clear()
+        self._ending.close()
 
 
 def kafka() -> Kafka:
@@ -211,15 +219,6 @@ def kafka() -> Kafka:
     Deletes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
     """
     return private.client(addresses.KAFKA, tethered_kafka, Kafka)
-
-
-def _places(server: private.Server) -> Iterator[Path]:
-    base = server.folder
-    if base is None:
-        temporary = TemporaryDirectory(prefix="labkit-notebook-")
-        private.at_end(temporary.cleanup)
-        base = Path(temporary.name)
-    return (base / f"notebook-{number}" for number in _numbers)
 
 
 _numbers = count(1)

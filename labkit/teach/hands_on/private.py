@@ -68,10 +68,5 @@ def client(
     server = find(variable, start)
     made = _clients[variable] = make(server)
     if server.folder is None:
-        at_end(made.clean)
+        _ending.callback(made.clean)
     return made
-
-
-def at_end(close: Callable[[], object]) -> None:
-    """Register a function to call when this process ends, before its private servers are stopped."""
-    _ending.callback(close)
