@@ -57,6 +57,8 @@ class Claim:
     coverage: Coverage
     is_stuck: bool = False
     """Whether a run never recovered. The guarantee concerns the rows until then, so it never stands alone."""
+    is_stuck_alone: bool = False
+    """Whether all runs that are stuck had no crash, such as one with two queries."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -64,7 +66,8 @@ class Claim:
         return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
 
     def __str__(self) -> str:
-        return f"stuck after a crash; of its rows: {self._of_rows()}" if self.is_stuck else self._of_rows()
+        when = "without a crash" if self.is_stuck_alone else "after a crash"
+        return f"stuck {when}; of its rows: {self._of_rows()}" if self.is_stuck else self._of_rows()
 
     def _of_rows(self) -> str:
         if self.strength is Strength.SAMPLED:
@@ -94,7 +97,9 @@ class Claim:
 def claim(summary: Summary) -> Claim:
     """Return the guarantee that a crash test supports, with a qualifier if needed, from the summary of its runs."""
     at_best, coverage = summary.at_best(), summary.coverage
-    return Claim(_strength(summary, at_best), at_best, coverage, summary.axes["stuck"] is Outcome.VIOLATED)
+    is_stuck = summary.axes["stuck"] is Outcome.VIOLATED
+    alone = is_stuck and not any(each.stuck and each.evidence for each in summary.results if not each.group.is_apart)
+    return Claim(_strength(summary, at_best), at_best, coverage, is_stuck, alone)
 
 
 def _strength(summary: Summary, at_best: Guarantee) -> Strength:

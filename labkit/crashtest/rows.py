@@ -128,17 +128,15 @@ def read_rows(path: Path, batches: int) -> Rows:
 
     Raises `InvalidInput` for a bad file.
     """
+    rows = []
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if line.strip():
+                rows.append(_row(line, f"--rows {path}, line {number}"))
     except OSError as error:
         raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
-    except ValueError as error:
-        raise InvalidInput(
-            f"--rows {path}: a line is not valid JSON ({error}); write one JSON object per line."
-        ) from None
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict) or not isinstance(row.get("id"), int):
-            raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"--rows {path}: this file is not a text in UTF-8 ({error.reason}).") from None
     if len({row["id"] for row in rows}) < len(rows):
         raise InvalidInput(
             f"--rows {path}: two rows have the same id, which hides duplicates; give every row its own id."
@@ -149,6 +147,17 @@ def read_rows(path: Path, batches: int) -> Rows:
     rows.sort(key=lambda row: row["id"])
     ends = [size * number for number in range(batches)] + [len(rows)]
     return Rows([rows[start:end] for start, end in pairwise(ends)], generated=False)
+
+
+def _row(line: str, where: str) -> dict[str, Any]:
+    """Return the row in one line of a JSON Lines file. Raises `InvalidInput`, which begins with `where`."""
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InvalidInput(f"{where}: this is not valid JSON ({error}); write one JSON object per line.") from None
+    if not isinstance(row, dict) or type(row.get("id")) is not int or not -(2**63) <= row["id"] < 2**63:
+        raise InvalidInput(f"{where}: every row needs a column id with a whole number of at most 63 bits.")
+    return row
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:

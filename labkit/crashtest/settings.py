@@ -179,7 +179,10 @@ class Settings(SharedOptions):
 
     def check_subject(self) -> None:
         """Raise `InvalidInput` unless the options name exactly one sink, and a reader for its rows."""
-        if sum(map(bool, (self.sink, self.sink_format, self.table))) != 1:
+        named = [each for each in (self.sink, self.sink_format, self.table) if each]
+        if len(named) > 1:
+            raise InvalidInput(f"{' and '.join(map(str, named))} are {len(named)} sinks; name one of them.")
+        if not named:
             raise InvalidInput(
                 "nothing to test: name a sink (FILE:NAME, as in sink.py:write_batch, --format NAME or --table NAME), "
                 "or a pipeline by --command CMD."

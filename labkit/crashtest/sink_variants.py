@@ -141,14 +141,14 @@ class SinkVariants(Further):
             start = harness.start(run, ask=glances)
             _end(harness, run)
         effects = start.effects
-        shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
+        taken = [*glances.taken, Glance(len(effects), counted(run.values))]
+        shown = showing(taken, effects, harness.settings.minor(effects))
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
-        most, last = self.most.large, harness.settings.minor(effects)
-        # The commit of the batch is a point of every batch; here the places within the sink's work count.
-        outside = {EXIT, f"{COMMIT}1"}
-        chosen = choose(effects[: first + 1], shown, most + len(outside), last)
-        inside = [point for point in chosen if point.name not in outside]
-        self._large = inside[:most]
+        # Before Spark's own effects, such as the commit of the batch, there are points in every batch; here the places
+        # within the sink's work count.
+        ours = [each for each in effects[:first] if not Path(each.call.path).is_relative_to(self.job.checkpoint)]
+        most = self.most.large
+        self._large = [point for point in choose(ours, shown, most + 1) if point.name != EXIT][:most]
 
     def _crash_large(self, harness: Harness, run: PipelineRun, *, point: Point) -> None:
         with self._with_large(harness, run):

@@ -88,7 +88,7 @@ def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
         "sqlite3.IntegrityError: UNIQUE: id\n"
         "\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)"
     )
-    assert sentence_of(Exception(text)) == "IntegrityError: UNIQUE: id"
+    assert sentence_of(Exception(text)) == "IntegrityError: UNIQUE: id (x.py:1)"
     assert sentence_of(ValueError("no traceback in it")) == "no traceback in it"
 
 
@@ -141,7 +141,7 @@ def test_a_package_without_init_files_is_a_package(tmp_path: Path, monkeypatch: 
     ("more", "sentence"),
     [
         ({}, "nothing to test"),
-        ({"sink_format": "json", "table": "t"}, "FILE:NAME"),
+        ({"sink_format": "json", "table": "t"}, "json and t are 2 sinks; name one of them."),
         ({"sink_format": "json"}, "add --reader"),
         ({"table": "t", "reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
     ],
@@ -359,6 +359,9 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
     ("text", "sentence"),
     [
         ("{", "one JSON object per line"),
+        ('{"id": 1}\n\n{"id": }', r"line 3: this is not valid JSON"),
+        ('{"id": true}', "line 1: every row needs a column id"),
+        (f'{{"id": {2**63}}}', "whole number of at most 63 bits"),
         ("{}", "line 1: every row needs a column id"),
         ('{"id": 1}\n{"id": 1}', "two rows have the same id"),
         ('{"id": 1}\n{"id": 2}', "need at least 12 rows"),

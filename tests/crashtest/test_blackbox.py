@@ -25,6 +25,7 @@ from labkit.crashtest.blackbox.diagnosis import (
     QUERY,
     SERVER,
     STEP,
+    TOGETHER,
     UNDO,
     WHOLE,
     diagnose,
@@ -170,6 +171,21 @@ def test_rows_that_an_effect_explains_raise_no_doubt() -> None:
     assert not replaces(taken)
 
 
+def test_whatever_happened_while_the_reader_was_locked_out_may_have_shown_rows() -> None:
+    """The lock may be the user's own, so the last call need not be the one that counts; in a transaction none does."""
+    done = effects("create a", "write a", "write done", "rename .o o", "write a", "exit")
+    taken = [Glance(0, {}), Glance(0, {}), Glance(4, {"row": 1}), Glance(6, {"row": 2})]
+    shown = {"create a #1", "write a #1", "write done #1", "rename o #1", "write a #2"}
+    assert showing(taken, done) == shown
+    assert showing(taken, done, {"o"}) == shown
+    taken[2] = Glance(5, {"row": 1})
+    assert showing(taken, done, {"o"}) == shown - {"rename o #1"}
+    in_transaction = effects("create a-journal", "write a-journal", "write a", "unlink a-journal", "write b", "exit")
+    assert showing([Glance(0, {}), Glance(0, {}), Glance(4, {"row": 1})], in_transaction) == {"unlink a-journal #1"}
+    many = effects(*["write a", "write b"] * 11, "exit")
+    assert showing([Glance(0, {}), Glance(0, {}), Glance(22, {"row": 1})], many) == {"write b #11"}
+
+
 def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
     (said,) = doubts(glances(0, 0, 0, 2, 3, 3), WRITES, {}, [STORE])
     assert "2 row(s) appeared between [before sync a #1] and [before write a #2]" in said
@@ -310,6 +326,13 @@ def test_the_harm_of_crashes_is_told_beside_that_of_a_second_query() -> None:
         assert diagnosis is not None
         assert (diagnosis.code, diagnosis.recipe) == ("key outlives the query", QUERY)
         assert ("between [data] and [mark]" in diagnosis.why, MARKER.name in diagnosis.why) == (told, told)
+
+
+def test_a_query_that_fails_beside_another_one_needs_room_and_no_marker() -> None:
+    query = replace(result("two_queries", *GOOD), group=Group.IDENTITY, evidence=(), stuck="the sink raised an error")
+    diagnosis = diagnose(summarise([query], Coverage(1, 0, 1, 1)), {})
+    assert diagnosis is not None
+    assert (diagnosis.code, diagnosis.recipe) == ("stuck without a crash", TOGETHER)
 
 
 def test_two_files_with_one_masked_path_are_not_two_parts_of_one_file() -> None:

@@ -92,7 +92,7 @@ def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_pa
 BAD = {
     "raises": (
         "raise ValueError('not today')",
-        "sink.py:sink: without any crash it ended with exit code 1; the sink raised ValueError: not today. Run the",
+        "sink.py:sink: without any crash it ended with exit code 1; the sink raised ValueError: not today (sink.py:2).",
     ),
     "hangs": ("import time; time.sleep(600)", "sink.py:sink: without any crash it did nothing for 4 s"),
     "exits": (

@@ -217,12 +217,15 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
     wanted = settings(f"{file}:write_batch", quick=True, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         running.healthy()
-        running.jobs()
+        places = [running.points[job.id].number for job in running.jobs() if job.group is Group.CRASH]
+        assert places[0] == running.points_total, "with --seconds the most important point comes first, here the end"
+        assert places != sorted(places, reverse=True)
         results = [running.run(job) for job in running.further.last_jobs()]
         starter: Any = running.harness.starter
         assert starter.__self__._waiting == [], "no session of Spark waits for a run that never comes"
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert results[0].violated == ()
+    assert not any("checkpoint/" in each.id for each in results), "these are not places of the sink"
     assert any("duplicate" in each.violated for each in results[1:])
     assert left_over() == []
 

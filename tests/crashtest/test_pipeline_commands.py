@@ -419,7 +419,12 @@ def test_a_dry_test_lists_the_points_and_their_lines() -> None:
     assert named["unlink store/rows.db-journal #3"].startswith("right_one_transaction.py:")
     assert "run 2 of" not in done.stderr
     done = run(sample("right_one_transaction", "--dry", "--json"))
-    assert [each["id"] for each in json.loads(done.stdout)][-3] == "exit"
+    ids = [each["id"] for each in json.loads(done.stdout)]
+    assert ids[-3] == "exit"
+    done = run(sample("right_one_transaction", "--dry", "--json", "--quick"))
+    few = [each["id"] for each in json.loads(done.stdout)]
+    assert few == [each for each in ids if each in few]
+    assert len(few) == 12 + 1, "the points that a quick test tries, and a later start"
 
 
 @pytest.mark.slow

@@ -118,6 +118,11 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
     assert "after the crash the job fails again and again (IntegrityError)" in stuck.because
     assert "the job fails without a crash (IntegrityError)" in replace(stuck, evidence=()).because
     assert "of the rows until then: exactly-once" in stuck.because
+    assert str(claim(said)).startswith("stuck after a crash; of its rows: ")
+    alone = replace(stuck, evidence=(), group=Group.IDENTITY)
+    assert str(claim(summary([alone]))).startswith("stuck without a crash; of its rows: ")
+    assert str(claim(summary([alone, stuck]))).startswith("stuck after a crash; ")
+    assert str(claim(summary([alone, replace(stuck, group=Group.CONDITION)]))).startswith("stuck without a crash; ")
 
 
 def test_a_claim_is_qualified_unless_everything_was_tried() -> None:

@@ -185,6 +185,9 @@ class Campaign:
         There is one run for each chosen crash point. Without `--since`, runs of other kinds follow.
         """
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
+        if self.settings.seconds:  # time may run out, so the most important points come first
+            planned = {point.name for point in chosen}
+            chosen = [point for point in self._ranking.ordered(self.points.values()) if point.name in planned]
         self.points_total = self.points[EXIT].number
         jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
         if self.settings.since and not self.settings.only:
@@ -629,8 +632,10 @@ class Campaign:
 
         For a crash point, `line` is its line of Python (empty if unknown), for another run its title.
         """
-        listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
+        ids = {job.id for job in jobs}
+        places = [each for each in self.points.values() if each.name in ids or not self.settings.quick]
+        listed = [{"id": each.name, "line": str(each.line or "")} for each in places]
         listed += [{"id": job.id, "line": job.title} for job in jobs if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 

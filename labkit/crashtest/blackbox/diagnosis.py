@@ -40,6 +40,7 @@ EITHER = _recipe("either")
 WHOLE = _recipe("whole")
 UNDO = _recipe("undo")
 STEP = _recipe("step")
+TOGETHER = _recipe("together")
 
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
@@ -242,6 +243,8 @@ def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
 
 
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
+    if axis == "stuck" and not weakest.evidence:
+        return Diagnosis("stuck without a crash", happened, TOGETHER)
     if weakest.id == LATER:
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)

@@ -187,7 +187,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
         tuple(effects),
         expectation,
         tuple(reasons),
-        frozenset(showing(glances_taken, effects)),
+        frozenset(showing(glances_taken, effects, harness.logs | settings.minor(effects))),
         replacing,
         (*notes, *_left_running(start, "the command left {} process(es) running when it ended; they were ended")),
         tuple(glances_taken),
@@ -243,9 +243,8 @@ def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> 
 def _check(harness: Harness, start: Start) -> None:
     name, how_it_ended = harness.settings.named, harness.ending_of(start)
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(
-            f"{name}: without any crash {how_it_ended}. Run the command by hand and repair it, then test again."
-        )
+        what = "the sink in a plain job" if harness.settings.adapter else "the command by hand"
+        raise InvalidInput(f"{name}: without any crash {how_it_ended}. Run {what} and repair it, then test again.")
     if start.over is Over.STALLED:
         remedy = (
             "rows that are due were still missing then"

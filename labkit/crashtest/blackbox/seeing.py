@@ -31,6 +31,12 @@ NOT_CALLS = "--watch DIR names a folder in which it may write; a process that wa
 NOT_LINES = "only your Python in the driver is seen, and neither Spark's workers nor the JVM"
 """What each way of watching does not see, as a remark on something unseen."""
 
+WIDEST = 20
+"""The number of effects between two readings beyond which any of them is not taken for one that changed the rows."""
+
+_DATABASE_LOGS = ("-journal", "-wal", "-shm", ".wal")
+"""The endings of the files in which a database keeps an open transaction."""
+
 FEW = 2
 """The number of gaps or files that a message describes."""
 
@@ -66,18 +72,30 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
             yield Change(earlier, later)
 
 
-def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the system calls that changed the reader's rows.
+def showing(glances: Sequence[Glance], effects: Sequence[Effect], minor: Container[str] = ()) -> set[str]:
+    """Return the names of the system calls that changed the reader's rows, or may have.
+
+    If the reader was locked out meanwhile, every call since the last reading may have, and not only the one before this
+    reading: the lock may have been the user's own. Inside of a database's transaction no call shows rows, and a call at
+    one of the engine's files `minor` hardly ever does.
 
     There are none if the reader was called only at the beginning and at the end of the run.
     """
     if len(glances) <= 2:
         return set()
-    return {
-        effects[change.later.happened - 1].name
-        for change in changes(glances)
-        if 0 < change.later.happened <= len(effects)
-    } - {EXIT}
+    names = set()
+    for change in changes(glances):
+        begin, end = change.earlier.happened, change.later.happened
+        between = effects[begin:end] if end - begin <= WIDEST else []
+        names |= {each.name for each in _outside_databases(between) if _shows(each) and each.where not in minor}
+        names |= {each.name for each in effects[max(end - 1, 0) : end]}
+    return names - {EXIT}
+
+
+def _outside_databases(effects: Sequence[Effect]) -> list[Effect]:
+    files = {each.where for each in effects}
+    open_ = {file.removesuffix(end) for file in files for end in _DATABASE_LOGS if file.endswith(end)}
+    return [each for each in effects if each.where not in open_ and not each.where.endswith(_DATABASE_LOGS)]
 
 
 def replaces(glances: Sequence[Glance]) -> bool:

@@ -50,6 +50,7 @@ MASTER = "local[1,2]"
 DAEMON = "pyspark.daemon"
 """The module that starts Spark's Python workers, a word of their command lines."""
 
+_FRAME = re.compile(r' *File "(?P<file>.*)", line (?P<line>\d+)')
 _ERROR = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 """A pattern for the last line of a Python traceback, which has the error's name and text and is not indented."""
 
@@ -289,11 +290,15 @@ def read(path: str) -> PlainJob:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return an error of the user's code as text of at most 400 characters, without the text that Spark adds to it."""
+    """Return an error of the user's code and its line, without what Spark adds, in at most 400 characters."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
+    where = ""
     for line in text.splitlines() if traceback else []:
+        frame = _FRAME.match(line)
+        if frame and "/site-packages/" not in frame["file"]:
+            where = f" ({Path(frame['file']).name}:{frame['line']})"
         if raised := _ERROR.fullmatch(line):
-            sentence = f"{raised['name'].rpartition('.')[2]}: {raised['text']}"
+            sentence = f"{raised['name'].rpartition('.')[2]}: {raised['text'][:300]}{where}"
             return (sentence + _cause_in_java(text.partition(line)[2]))[:400]
     from labkit.spark.queries import reason
 
