@@ -24,6 +24,8 @@ from labkit.host.syscalls.calls import CallKind
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "lines"
 MARK = "# effect: "
+_PATIENCE = 600.0
+"""So many seconds without an effect end a program: Spark may take half a minute to start."""
 
 
 class Measured(NamedTuple):
@@ -50,7 +52,7 @@ def measure(name: str, *arguments: str, python: str = sys.executable) -> Measure
         output = Path(folder).with_suffix(".log")
         output.touch()
         with chdir(folder):
-            record = xray(shlex.join(words), [Path(folder)], output, lanes=Lanes())
+            record = xray(shlex.join(words), [Path(folder)], output, lanes=Lanes(), limit=_PATIENCE)
         said = output.read_text(encoding="utf-8", errors="replace")
         output.unlink()
     assert record.watched.status == 0, said

@@ -145,7 +145,7 @@ def browser(
         args=[*quiet, "--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])],
     )
     # A page is waited for as long as a machine may be busy with other tests.
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(240_000)
     yield context
     context.close()
 

@@ -128,6 +128,7 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     assert graded(tmp_path) == {"browser": ["4", "0", "4"], "jupyterlab": ["4", "0", "4"]}
 
 
+@pytest.mark.variant
 def test_firefox_runs_a_notebook(address: str) -> None:
     try:
         with firefox() as browser:

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESK = {"viewport": {"width": 1280, "height": 1400}}
 MOST_BYTES = 8_000_000
-PATIENCE = 120_000
+PATIENCE = 240_000
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage", "indexedDB", "caches"])
   Object.defineProperty(window, name, { get() { throw new DOMException("forbidden", "SecurityError"); } });
 delete Navigator.prototype.serviceWorker;"""

@@ -76,6 +76,7 @@ def test_help_needs_no_extra(base: Base, tmp_path: Path, verb: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.usefixtures("watched_calls")
 def test_the_base_crash_tests_a_pipeline_and_shows_its_effects(base: Base, tmp_path: Path) -> None:

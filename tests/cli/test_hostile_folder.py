@@ -54,8 +54,8 @@ WORDS = {
 """Arguments for each verb with which it goes as far as its child processes."""
 QUICK = {"check", "grade", "explore", "doctor"}
 """Verbs for files of strangers, a search with processes of its own, and one that looks at the machine."""
-LIKE_DEMO = {"matrix", "run"}
-"""Verbs that crash a job in the same way as `demo`."""
+OFTEN_TRIED = {"matrix", "run", "demo", "release"}
+"""Verbs that start Spark or real runs, as `crashtest` does and `grade` does."""
 
 REPORT = """
 {"subject": "sh job.sh", "guarantee": "exactly-once", "claim": {"strength": "complete", "at_best": "exactly-once"},
@@ -115,7 +115,7 @@ def _run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedP
     "verb",
     [
         pytest.param(
-            verb, marks=[*[pytest.mark.slow] * (verb not in QUICK), *[pytest.mark.variant] * (verb in LIKE_DEMO)]
+            verb, marks=[*[pytest.mark.slow] * (verb not in QUICK), *[pytest.mark.variant] * (verb in OFTEN_TRIED)]
         )
         for verb in VERBS
     ],

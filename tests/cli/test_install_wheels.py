@@ -136,7 +136,9 @@ COMBINATIONS: dict[str, Callable[[Installed], None]] = {
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("requirement", variant_but(COMBINATIONS.keys() - {"labkit[spark]"}, COMBINATIONS))
+@pytest.mark.parametrize(
+    "requirement", variant_but(COMBINATIONS.keys() - {"labkit[spark]", "labkit[all]"}, COMBINATIONS)
+)
 def test_a_combination_can_be_installed_and_does_its_main_work(tmp_path: Path, wheels: Path, requirement: str) -> None:
     there = Installed(tmp_path, wheels)
     try:

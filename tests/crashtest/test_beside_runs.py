@@ -86,7 +86,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
     [
         pytest.param(elsewhere, "elsewhere lies outside of the pipeline's folder", marks=pytest.mark.variant),
         pytest.param(by_name, "runs in two copies of the folder would both use", marks=pytest.mark.variant),
-        (beside_it, "noted"),
+        pytest.param(beside_it, "noted", marks=pytest.mark.variant),
         pytest.param(too_large, "more than 2000 files", marks=pytest.mark.variant),
         (own_reader, "in a copy of this folder the pipeline behaves differently"),
     ],

@@ -232,6 +232,7 @@ def write(row):
 """
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.usefixtures("watched_calls")
 def test_a_bisection_of_local_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

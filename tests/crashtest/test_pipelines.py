@@ -28,7 +28,8 @@ FAST = ("wrong_marker_after", "right_move")
 """Those that every run of the tests has; the others are slow."""
 VARIANTS = (
     *("wrong_thread", "wrong_leftover", "wrong_complete", "wrong_taken_first", "wrong_grown", "wrong_replaced"),
-    *("wrong_unsynced", "wrong_exists", "wrong_thirtieth"),
+    *("wrong_unsynced", "wrong_exists", "wrong_thirtieth", "wrong_wal", "wrong_stuck", "wrong_two_transactions"),
+    *("right_endless", "wrong_attempts", "wrong_returns"),
 )
 """Those that take longest; others err in the same places."""
 
@@ -46,7 +47,7 @@ WHOLE = (
     "right_lease",
 )
 """Those of which everything is run that `--quick` runs, with what shows enough among it."""
-WHOLE_IN_SHORT = ("wrong_marker_after", "right_rewritten")
+WHOLE_IN_SHORT = ("wrong_marker_after",)
 """Those that continuous integration tries; the nightly workflow tries all."""
 
 

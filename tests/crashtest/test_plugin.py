@@ -59,6 +59,7 @@ def run(*words: str) -> "subprocess.CompletedProcess[str]":
     return done
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_a_requested_power_cut_is_tried() -> None:
     done = run("--crashtest-power-cut", "-k", "power and exit or guarantee")

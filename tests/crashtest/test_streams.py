@@ -101,6 +101,7 @@ def start(stream):
 """
 
 
+@pytest.mark.variant
 def test_a_function_that_starts_and_awaits_its_query_is_tested_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ def on_spark(old: Version, new: Version, runs: dict[str, Any], sink: str, *, unf
     return start, next(todo for todo, then in remedies if then == RIGHT)
 
 
+@pytest.mark.variant
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ WHERE_OTHERS_BREAK = ("rename checkpoint/commits/<n> #1", "two_queries")
 """The batch comes again, and a query with the same batch numbers: what most sinks of the notebook do not survive."""
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(

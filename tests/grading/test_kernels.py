@@ -37,7 +37,7 @@ def test_a_kernel_takes_the_arguments_of_its_start(options: Sequence[str], off: 
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM, encoding="utf-8")
     told = subprocess.run(
-        own_python(str(program), json.dumps(given)), check=True, capture_output=True, text=True, timeout=120
+        own_python(str(program), json.dumps(given)), check=True, capture_output=True, text=True, timeout=600
     ).stdout
     file, arguments, history, is_off = json.loads(told.splitlines()[-1])
     assert (file, arguments) == (given[1], given)

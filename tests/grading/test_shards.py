@@ -120,6 +120,7 @@ def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
     assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_spark_runs_the_shards_although_its_driver_dies(tmp_path: Path) -> None:
     """A lost executor is Spark's own affair: it runs the shard again."""

@@ -72,6 +72,7 @@ def renamed(effects: list[Effect]) -> list[str]:
     ]
 
 
+@pytest.mark.variant
 @pytest.mark.usefixtures("watched_calls")
 def test_spark_is_seen_and_is_killed_between_two_renames(tmp_path: Path, java: Java) -> None:
     place = tmp_path.resolve() / "work"

@@ -27,6 +27,8 @@ Spark.
 """
 MINUTES_LONG = ("07_crash_spark", "14_capstone", "08_postgres", "09_kafka")
 """Notebooks with so many runs of Spark or a server that they begin first."""
+IN_SHORT = ("07_crash_spark", "14_capstone", "09_kafka", "00_start")
+"""The slow notebooks that continuous integration runs; the nightly workflow runs all."""
 NOTEBOOKS = [*MINUTES_LONG, *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG})]
 MINUTES = 1500.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
@@ -83,7 +85,7 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", variant_but([*MINUTES_LONG, *BY_KEYS], filter(is_slow, NOTEBOOKS)))
+@pytest.mark.parametrize("name", variant_but(IN_SHORT, filter(is_slow, NOTEBOOKS)))
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)
     copy = CHECKED if is_slow(name) else FOLDER

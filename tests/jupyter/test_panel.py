@@ -16,7 +16,7 @@ driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of t
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 SOURCES = ["from labkit import lab\npanel = lab.panel()\npanel"]
-MINUTES = 60_000
+MINUTE = 60_000
 SESSIONS = ("labkit.host.processes.supervisor", "labkit.runs.driver")
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -40,7 +40,7 @@ def at_work(folder: Path) -> list[str]:
 def answering(page):
     """The form, when its kernel has answered."""
     form = page.locator(".lk-form")
-    form.locator("li[data-mark=waiting]").last.wait_for(timeout=MINUTES)
+    form.locator("li[data-mark=waiting]").last.wait_for(timeout=5 * MINUTE)
     return form
 
 
@@ -104,14 +104,14 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     for key in NOTEBOOK_KEYS:
         page.keyboard.press(key)
     page.keyboard.press("Enter")
-    panel.locator("li[aria-label='planned: done']").wait_for(timeout=2 * MINUTES)
+    panel.locator("li[aria-label='planned: done']").wait_for(timeout=10 * MINUTE)
     lab_page.keep("panel-going")
     assert panel.get_by_label("sink", exact=True).is_disabled()
     assert run.get_attribute("aria-disabled") == "true"
     assert driving.cells(page) == before
 
     result = page.locator(".lk-result")
-    result.wait_for(timeout=3 * MINUTES)
+    result.wait_for(timeout=10 * MINUTE)
     panel.get_by_text("Judged: at-least-once.").wait_for()
     names = [item.split()[-1] for item in panel.locator("li[data-mark=done]").all_inner_texts()]
     assert names == ["planned", "written", "pre-committed", "killed", "restarted", "recovered", "judged"]
@@ -163,7 +163,7 @@ def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
     press(panel, "Run")
     until(lambda: at_work(lab_server.folder), "the driver to start")
     press(panel, "Cancel")
-    panel.get_by_text("Cancelled: every process of the run has ended").wait_for(timeout=MINUTES)
+    panel.get_by_text("Cancelled: every process of the run has ended").wait_for(timeout=5 * MINUTE)
     assert at_work(lab_server.folder) == []
     assert set(lab_server.folder.glob("runs/*")) == there
     assert panel.get_by_role("button", name="Run", exact=True).get_attribute("aria-disabled") == "false"
@@ -176,7 +176,7 @@ def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, la
     until(lambda: len(at_work(lab_server.folder)) > 1, "supervisor and driver to run")
     lab_page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     until(lambda: not at_work(lab_server.folder), "every process of the run to be gone")
-    panel.get_by_text("The kernel does not answer").wait_for(timeout=MINUTES)
+    panel.get_by_text("The kernel does not answer").wait_for(timeout=5 * MINUTE)
     for folder in lab_server.folder.glob("runs/*"):
         assert not (folder / "scratch" / "driver-1").exists()
 
@@ -201,7 +201,7 @@ def test_a_panel_without_java_says_so_in_a_sentence(java, lab_server, lab_page):
     driving.run_all(lab_page.page)
     form = answering(lab_page.page)
     press(form, "Run")
-    form.get_by_text("No Java 17 or newer was found").wait_for(timeout=MINUTES)
+    form.get_by_text("No Java 17 or newer was found").wait_for(timeout=5 * MINUTE)
     assert "make demo" in form.locator(".lk-alert").inner_text()
     assert lab_page.page.locator(".lk-result").count() == 0
     assert set(lab_server.folder.glob("runs/*")) == there

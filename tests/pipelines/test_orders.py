@@ -245,7 +245,7 @@ KAFKA = [name for name in HERE if name.startswith("kafka_")]
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("java", "watched_calls")
-@pytest.mark.parametrize("name", KAFKA)
+@pytest.mark.parametrize("name", variant_but(["kafka_commit_first"], KAFKA))
 def test_real_kills_of_a_kafka_client_give_the_verdicts_of_its_cell(name: str) -> None:
     cell = ENGINES[name]
     found = read(cell, kept(name).effects)

@@ -213,6 +213,7 @@ def is_executor(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.variant
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_executor_that_is_killed_costs_no_state(monkeypatch: pytest.MonkeyPatch):

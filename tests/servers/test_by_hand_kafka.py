@@ -20,7 +20,7 @@ from labkit.teach.hands_on.copying import copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka
 from labkit.teach.hands_on.kafka import kafka as by_hand
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from labkit.teach.hands_on import private
 from labkit.teach.hands_on.postgres import Postgres
 from labkit.teach.hands_on.postgres import postgres as by_hand
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest.fixture

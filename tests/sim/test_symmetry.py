@@ -97,6 +97,7 @@ def test_a_model_whose_processes_differ_is_refused(name: str):
         Quotient(make(name, {}))
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_four_participants_and_two_crashes_are_a_third_of_the_states_or_less():
     model = make(TWO_PHASE, {"participants": 4, "crashes": 2, "losses": 0})

@@ -54,7 +54,7 @@ def from_archive(folder: Path, profile: str, job: str) -> float:
         [sys.executable, "-c", RUN, str(folder / "scratch"), profile, job],
         env=dict(os.environ, JDK_JAVA_OPTIONS=TRACE.format(file=loaded)),
         stdout=subprocess.DEVNULL,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0

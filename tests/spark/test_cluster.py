@@ -81,6 +81,7 @@ EXECUTOR_KILLED = {
 }
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sink", "point"),

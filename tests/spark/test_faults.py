@@ -159,6 +159,7 @@ def other_disk() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_the_checkpoint_may_lie_on_another_disk(java: Java, tmp_path: Path, other_disk: Path):
     run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
@@ -211,7 +212,7 @@ def test_a_full_disk_of_one_part_is_said_in_one_sentence(part: str, java: Java, 
         [sys.executable, "-m", "labkit", "run", "--resume", str(run.folder.path), "--json"],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
         preexec_fn=cramped.apply,
     )
@@ -244,6 +245,7 @@ def finished(folder: Path) -> dict:
     return {"code": done.returncode, "words": done.stderr} | (json.loads(done.stdout) if done.stdout else {})
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(java: Java, tmp_path: Path):
     folder = tmp_path / "run"

@@ -43,7 +43,7 @@ def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
 @pytest.mark.slow
 def test_it_stops_begins_again_and_leaves_nothing_at_the_end() -> None:
     process, scratch, jvm = begun(AGAIN)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=600)
     assert (process.returncode, said) == (0, "True\n")
     assert not scratch.exists()
     assert session_members(jvm) == []

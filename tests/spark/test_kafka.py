@@ -98,6 +98,7 @@ def test_a_topic_is_gone_when_its_run_is_judged(outcomes: Outcomes, own_broker: 
     assert not any((outcome.record.folder.store("kafka") / "topic").exists() for outcome in outcomes.values())
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_is_back(
     own_broker: KafkaService, tmp_path: Path

@@ -190,6 +190,7 @@ topic.close()
 """
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", variant_but(["read_committed"], ["read_committed", "read_uncommitted"]))
 def test_a_partition_that_appears_between_two_batches_is_read(

@@ -100,7 +100,7 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
 def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):
     command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
     done = subprocess.run(
-        [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120, check=False
+        [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 1
     assert "append on files: at-least-once" in done.stdout

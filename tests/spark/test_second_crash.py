@@ -47,6 +47,7 @@ def planned(case: Case) -> Scenario:
     return plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))])
 
 
+@pytest.mark.variant
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.variant)])
 def test_a_second_crash_gives_what_was_simulated(half: int, java: Java, tmp_path: Path) -> None:
     """Every failpoint of what defers, and every recovery point; where there is no such moment, real Spark has none."""

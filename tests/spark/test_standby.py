@@ -46,7 +46,7 @@ from labkit.spark.fast.standby import Standby, check_memory
 from labkit.spark.start import open_checkpoint
 from labkit.stores import open_store
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 WAITING = """
 import json, sys
@@ -233,6 +233,7 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
     assert not (tmp_path / "run" / "scratch").exists()
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_standby_that_takes_over_without_waiting_is_refused(java: Java, tmp_path: Path):

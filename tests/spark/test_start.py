@@ -81,7 +81,7 @@ def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(HELLO_WORLD_HELLO)],
         stdout=subprocess.PIPE,
-        timeout=180,
+        timeout=600,
         check=True,
     )
     (columns, in_use, other, *misspelt), failed, slow_imports, converted = json.loads(done.stdout)

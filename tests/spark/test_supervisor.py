@@ -42,7 +42,7 @@ from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.spark.crash_proof import BatchLogs
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 PARKED_WITH_A_DAEMON = """
 import json, os, subprocess, sys

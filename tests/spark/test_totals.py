@@ -70,6 +70,7 @@ def test_the_final_table_is_an_independent_count(cell: Cell, outcomes: Outcomes)
     check(cell, outcomes[cell])
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: Path):
     seen: list[str] = []

@@ -240,6 +240,7 @@ def test_they_start_when_a_notebook_is_opened_that_crashes_real_jobs(
     assert bool(asked) is wanted
 
 
+@pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_real_crash_uses_them_and_its_verdict_is_the_same(

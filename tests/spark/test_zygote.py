@@ -15,7 +15,7 @@ from labkit.spark.fast import zygote
 FORKED = "import os, sys; print(os.getppid(), os.environ['WORD'], sys.stdin.read()); sys.exit(3)"
 WHERE = "import os; print(os.getcwd())"
 DRAWN = "import sys, random, numpy; print(sys.argv[1:], hash('hello'), random.random(), numpy.random.random())"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def apart(*words: str, cwd: Path | None = None, **environment: str) -> tuple[int
         [sys.executable, "-m", "labkit", *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         cwd=cwd,
         env=dict(os.environ, **environment),
         check=False,

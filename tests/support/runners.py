@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE = 240.0
+PATIENCE = 600.0
 """Seconds for a whole run beside other tests: it takes ten alone, and a minute and a half on a busy machine."""
 MARK = "LABKIT_STOPPED_RUNNER"
 

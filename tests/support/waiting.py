@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
