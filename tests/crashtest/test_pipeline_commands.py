@@ -424,7 +424,7 @@ def test_a_dry_test_lists_the_points_and_their_lines() -> None:
     done = run(sample("right_one_transaction", "--dry", "--json", "--quick"))
     few = [each["id"] for each in json.loads(done.stdout)]
     assert few == [each for each in ids if each in few]
-    assert len(few) == 12 + 1, "the points that a quick test tries, and a later start"
+    assert len(few) == 12 + 2, "the points that a quick test tries, a later start and two instances"
 
 
 @pytest.mark.slow
