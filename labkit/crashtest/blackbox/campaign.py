@@ -597,8 +597,10 @@ class Campaign:
             )
         close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
         others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
-        known_ids = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
-        raise InvalidInput(f"--only {name}: the run without a crash does not pass this crash point{known_ids}")
+        known_ids = f"did you mean {close[0]!r}?" if close else f"the other runs are {', '.join(others)}."
+        raise InvalidInput(
+            f"--only {name}: the run without a crash does not pass this crash point (--dry lists all); {known_ids}"
+        )
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
         """Yield the run with one crash at this point, and the run called `name` if that has more crashes after it."""

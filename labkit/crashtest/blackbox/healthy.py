@@ -150,7 +150,7 @@ def healthy(harness: Harness) -> Healthy:
         if not folder.is_dir():
             raise InvalidInput(
                 f"--watch {folder}: this folder does not exist, and a run without a crash does not create it; "
-                "name one that the pipeline writes to."
+                "name a folder that a run writes to."
             )
     if run.unknown:
         raise InvalidInput(f"{harness.settings.read_option}: {run.unknown.rstrip('.')}.")
