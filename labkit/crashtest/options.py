@@ -27,7 +27,7 @@ class Named(Kind[Subject]):
     metavar = "FILE:NAME"
 
     def read(self, word: object) -> Subject:
-        """Parse the value of the option. Raises `Unfit` if it has another form, or if the file does not exist."""
+        """Parse the option's value. Raises `Unfit` if it is malformed, or if it names a file that does not exist."""
         return Subject.read(word if isinstance(word, str) else "")
 
     def word(self, value: Subject) -> Word:

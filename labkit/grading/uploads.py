@@ -115,7 +115,8 @@ class Uploads:
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of an archive that lies in a folder.
 
-        If `own`, all of them belong to `owner`. Otherwise the archive may also be the download of a whole class.
+        If `own`, all of them belong to `owner`. Otherwise they may belong to many students, as if an instructor had
+        downloaded the work of a whole course.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)

@@ -108,7 +108,8 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
     """Return a dict from partition to the offset at which a batch ends.
 
-    The source is the last line of the batch's file `offsets/N`, which has the form {"topic": {"partition": offset}}.
+    The offsets are read from the last line of the batch's file `offsets/N`, which has the form {"topic": {"partition":
+    offset}}.
     """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.

@@ -145,7 +145,7 @@ class Tested(OnCard):
 
     @property
     def claim(self) -> str:
-        """The measured guarantee; if not everything was tested, the text says so."""
+        """The measured guarantee as text, with a note if not everything was tested."""
         return str(self.report.claim)
 
     @property

@@ -48,7 +48,10 @@ class Table:
 
 
 class Folder(store.Folder):
-    """The folder of text files that a sink receives; readers see the rows in the files that `manifest.json` lists."""
+    """The store that a sink gets as its argument: a folder of text files.
+
+    Readers see only the rows in files that `manifest.json` lists.
+    """
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, most=-1)

@@ -77,9 +77,9 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the transactions of the current driver's repeated tasks were aborted.
+        """Return the state after aborting all transactions that retries of the current driver's tasks opened.
 
-        Real sinks abort them as well, because no stored vote names them.
+        Real sinks abort these too, because no stored vote (commit message of a task) names them.
         """
         incarnation = state.query.driver.incarnation
         kept = tuple(

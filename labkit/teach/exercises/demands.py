@@ -112,7 +112,10 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states for all statuses of `transactions`, and all choices of up to `rows` rows that a reader has read."""
+    """Yield states of the model in which transactions have ended in every way, and a reader has read any of their rows.
+
+    `parts` has the number of transactions, and the largest number of rows read (`rows`).
+    """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]
