@@ -44,6 +44,10 @@ def test_a_write_ends_at_the_first_a_middle_and_the_last_page(offset: int, size:
     [
         (0, b"a\nbb\ncccc\n", []),  # one page, whatever rows come
         (9, b"a\nbb\ncccc\n", [5, 7]),
+        (512, (b"a" * 63 + b"\n") * 8, []),  # an aligned block
+        (500, (b"a" * 63 + b"\n") * 8, [256, 480]),
+        (512, (b"a" * 31 + b"\n") * 32, [512, 1008]),  # its size is no divisor of its offset
+        (PAGE, (b"a" * 63 + b"\n") * 64, [2048, 4064]),  # what a buffer of 4096 bytes writes
         (9, b"a\nbb", [2, 3]),
         (9, b"a row\n", []),
         (9, b"a\n\0b\n", []),  # no text

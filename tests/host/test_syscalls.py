@@ -25,6 +25,7 @@ from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.harness.leftovers import MARK, marked_processes
+from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.support import kernel_of, refusal, supported
 from labkit.host.syscalls.table import ARCHITECTURES, QUESTIONS
@@ -632,6 +633,46 @@ def test_what_cannot_be_followed_is_counted(place: Path) -> None:
     assert dict(ended.unseen) == {"mmap of a writable file": 1, "io_uring": 1}
     assert ended.unseen_paths == {"mmap of a writable file": (f"{place}/mapped",)}
     assert told(calls, place) == ["create mapped", "truncate mapped", "exit"]
+
+
+MAPS = """
+import ctypes, mmap, os
+libc = ctypes.CDLL(None)
+libc.mmap.restype, file = ctypes.c_void_p, os.open("mapped", os.O_CREAT | os.O_RDWR)
+os.ftruncate(file, 4096)
+place = libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_SHARED, file, 0)
+"""
+PROTECTS = "libc.mprotect(ctypes.c_void_p(place), 4096, mmap.PROT_READ | mmap.PROT_WRITE)"
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        (f"{MAPS}{PROTECTS}", 1),
+        (f"{MAPS}os.close(file)\nif os.fork(): os.wait()\nelse: {PROTECTS}", 1),
+        (MAPS, 0),
+        (f"{MAPS}place = libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_PRIVATE, file, 0)\n{PROTECTS}", 0),
+        (f"{MAPS}os.unlink('mapped')\n{PROTECTS}", 0),
+    ],
+    ids=["made writable", "by a child", "only read", "a copy", "without a name"],
+)
+def test_a_mapped_file_that_is_made_writable_later_is_counted(place: Path, text: str, counted: int) -> None:
+    ended, _ = python(place, text)
+    assert ended.status == 0
+    assert ended.unseen == ({"mmap of a writable file": counted} if counted else {})
+    assert ended.unseen_paths == ({"mmap of a writable file": (f"{place}/mapped",)} if counted else {})
+
+
+def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writable(place: Path) -> None:
+    log = place.parent / "ahead.out"
+    log.touch()
+    waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    environment = {**os.environ, MARK: str(place)}
+    words = [sys.executable, "-I", "-S", "-c", f"{waits}{MAPS}"]
+    ahead = Ahead(words, folder=place, environment=environment, output=log)
+    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=(place / "go").touch)
+    ahead.close()
+    assert ended.unseen == {"mmap of a writable file": 1}
 
 
 def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> None:

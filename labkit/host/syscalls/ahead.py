@@ -33,9 +33,13 @@ class Ahead:
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
         """Start the command in its own Unix session, and return at once. Raises the errors of `guarded`."""
         self._stack = ExitStack()
-        guard = guarded(command, folder=folder, environment=environment, output=output, kinds=EVERY_KIND)
+        # This command starts a JVM, whose thousands of calls of `mprotect` would cost half a second. So they are not
+        # held, and a file that is mapped from a descriptor open for writing counts as written.
+        guard = guarded(
+            command, folder=folder, environment=environment, output=output, kinds=EVERY_KIND, protecting=False
+        )
         self._guard = self._stack.enter_context(guard)
-        self._contents = Contents(output, wanted=False)
+        self._contents = Contents(output, wanted=False, protecting=False)
         self._begin_thread()
 
     @property

@@ -12,7 +12,7 @@ import psutil
 
 from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
 from labkit.host.syscalls.sockets import Address, Peers, address
-from labkit.host.syscalls.table import FICLONE, MAP_SHARED
+from labkit.host.syscalls.table import FICLONE, MAP_SHARED, PROT_WRITE
 from labkit.host.syscalls.tracee import Opened, Tracee, WillFail
 
 _KEEPS_SIZE = 1  # FALLOC_FL_KEEP_SIZE
@@ -22,6 +22,7 @@ _APPENDS = 0x10  # RWF_APPEND
 _RANGE = struct.Struct("<qQQQ")
 _EVERYTHING = 1 << 62
 _HEAD = 64
+_MAPPED = "mmap of a writable file"
 _SHARING = {"bcachefs", "btrfs", "cifs", "nfs4", "ocfs2", "overlay", "xfs", "zfs"}
 MESSAGE = struct.Struct("<QI4xQQQQI4x")  # struct user_msghdr
 
@@ -33,11 +34,16 @@ Place = tuple[int, int | None]
 class Contents:
     """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
-    def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin for a new command, whose writes to `output` do not count. With `wanted`, effects include the bytes."""
+    def __init__(self, output: Path, *, wanted: bool, protecting: bool) -> None:
+        """Begin for a new command, whose writes to `output` do not count. With `wanted`, effects include the bytes.
+
+        `protecting` says that the kernel also intercepts the calls in `PROTECTING`.
+        """
         state = output.stat()
         self._output = state.st_dev, state.st_ino
-        self.wanted = wanted
+        self.wanted, self._protecting = wanted, protecting
+        self._may_protect = False
+        """Whether the command has mapped a file that a later call may make writable in memory."""
         self._peers = Peers()
 
     def truncate(self, tracee: Tracee, place: int, size: int) -> Interpretation:
@@ -151,7 +157,19 @@ class Contents:
         if of[3] & _ANONYMOUS or not of[3] & MAP_SHARED:
             return None
         opened = tracee.opened(of[4])
-        return Unseen("mmap of a writable file", opened.path) if opened.is_file else None
+        if not opened.is_file:
+            return None
+        if not of[2] & PROT_WRITE:
+            if not tracee.cursor(of[4]).writes:
+                return None  # the kernel never makes this memory writable
+            if self._protecting:
+                self._may_protect = True
+                return None
+        return Unseen(_MAPPED, opened.path)
+
+    def protect(self, tracee: Tracee, of: Arguments) -> Interpretation:
+        paths = tracee.shared_files(of[0], of[1]) if self._may_protect else []
+        return Unseen(_MAPPED, paths[0]) if paths else None
 
 
 def _resized(path: str, old: int, new: int) -> CallEffect | None:

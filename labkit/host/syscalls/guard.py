@@ -123,7 +123,9 @@ def _execute(launch: Launch, channel: socket.socket) -> None:
         machine = architecture()
         assert machine is not None
         try:
-            listener = install(machine, program(machine, questions(launch.kinds, machine.numbers)))
+            listener = install(
+                machine, program(machine, questions(launch.kinds, machine.numbers, protecting=launch.protecting))
+            )
         except OSError as error:
             refused.append(Refused(str(error), error.errno or 0, filtering=True))
             return

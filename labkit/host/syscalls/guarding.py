@@ -38,6 +38,8 @@ class Launch(Message, frozen=True, tag="launch"):
     environment: dict[str, str]
     output: str
     kinds: list[str]
+    protecting: bool
+    """Whether to intercept the calls in `PROTECTING` as well."""
 
 
 class Kill(Message, frozen=True, tag="kill"):
@@ -110,16 +112,23 @@ def _decoded(line: bytes) -> GuardMessage:
 
 @contextmanager
 def guarded(
-    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path, kinds: Iterable[str]
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    output: Path,
+    kinds: Iterable[str],
+    protecting: bool = True,
 ) -> Iterator[Guarded]:
     """Start a command under a guard, a process that kills the command's processes at the end of the `with` block.
 
-    The file `output` gets the output of the command and of the guard. Raises `ServiceUnavailable` if this machine
+    The file `output` gets the output of the command and of the guard. `kinds` are the kinds of system calls to
+    intercept; `protecting` adds the calls in `PROTECTING`. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, and an error of labkit if the command does not start.
     """
     if why := supported():
         raise ServiceUnavailable(why)
-    launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds))
+    launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds), protecting)
     parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))

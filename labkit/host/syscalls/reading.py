@@ -92,6 +92,8 @@ _SHAPES: Mapping[str, Shape] = {
     "listen": Contents.listen,
     "exit_group": lambda _r, _t, a: CallEffect(CallKind.EXIT, size=a[0] & 0xFF),
     "mmap": Contents.map,
+    "mprotect": Contents.protect,
+    "pkey_mprotect": Contents.protect,
     "io_uring_setup": lambda _r, _t, _a: Unseen("io_uring"),
     "io_submit": lambda _r, _t, _a: Unseen("io_submit"),
     "shmat": lambda _r, _t, a: None if a[2] & _SHM_READ_ONLY else ipc.used("shm", a[0] & _INTEGER),

@@ -21,6 +21,8 @@ SETS_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
 FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION and FS_IOC32_SETVERSION (`include/uapi/linux/fs.h`).
 """
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
+PROTECTING = frozenset({"mprotect", "pkey_mprotect"})
+"""Calls that make mapped memory writable. A JVM makes thousands of them at its start, for its own memory."""
 
 
 class Condition(NamedTuple):
@@ -78,7 +80,8 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     *(({CallKind.ATTRIBUTES}, "ioctl 16 29", Condition(1, EQUAL, request)) for request in SETS_FLAGS),
     ({CallKind.SEND}, "sendto 44 206, sendmsg 46 211, sendmmsg 307 269, connect 42 203, listen 50 201"),
     ({CallKind.EXIT}, "exit_group 231 94"),
-    (_ALWAYS, "mmap 9 222", Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED)),
+    (_ALWAYS, "mmap 9 222", Condition(3, ANY_BIT, MAP_SHARED)),
+    (_ALWAYS, "mprotect 10 226, pkey_mprotect 329 288", Condition(2, ANY_BIT, PROT_WRITE)),
     (_ALWAYS, "io_uring_setup 425 425, io_submit 209 2, shmat 30 196, semop 65 193, semtimedop 220 192, semctl 66 191"),
     (_ALWAYS, "msgsnd 69 189, msgrcv 70 188, mq_timedsend 242 182, add_key 248 217"),
     (_ALWAYS, "seccomp 317 277", Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
@@ -113,11 +116,13 @@ def architecture() -> Architecture | None:
     return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
 
 
-def questions(kinds: Iterable[str], numbers: dict[str, int]) -> list[Question]:
+def questions(kinds: Iterable[str], numbers: dict[str, int], *, protecting: bool = True) -> list[Question]:
     """Return the system calls that the kernel must intercept, so that labkit sees all effects of these kinds.
 
     `numbers` maps the names of this processor architecture's calls to their numbers; calls that the architecture does
-    not have are left out. Calls whose effects labkit cannot follow are always included, because labkit counts them.
+    not have are left out. Calls whose effects labkit cannot follow are always included, because labkit counts them;
+    only the calls in `PROTECTING` are left out without `protecting`.
     """
     wanted = {*kinds, CallKind.EXIT}
-    return [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]
+    held = [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]
+    return [each for each in held if protecting or each.name not in PROTECTING]

@@ -19,7 +19,7 @@ _MOST_VECTORS = 1024
 _VECTOR = struct.Struct("<QQ")
 _DELETED = " (deleted)"
 
-_O_APPEND, _O_DSYNC = 0o2000, 0o10000
+_O_APPEND, _O_DSYNC, _O_ACCMODE = 0o2000, 0o10000, 0o3
 _ITSELF = {
     "/proc/self": "",
     "/proc/thread-self": "",
@@ -59,11 +59,13 @@ class Opened(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """The position at which a descriptor reads or writes next, and whether its flags include O_APPEND and O_DSYNC."""
+    """The position at which a descriptor reads or writes next, and what its flags allow or demand."""
 
     position: int
     appends: bool
     synced: bool
+    writes: bool
+    """Whether the file was opened for writing."""
 
 
 class Tracee:
@@ -162,7 +164,22 @@ class Tracee:
         except OSError as error:
             raise _failure_of(error) from error
         flags = int(lines[b"flags"], 8)
-        return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
+        writes = bool(flags & _O_ACCMODE)
+        return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC), writes)
+
+    def shared_files(self, address: int, size: int) -> list[str]:
+        """Return the paths of files that share (MAP_SHARED) this part of the memory. Raises the errors of `opened`."""
+        try:
+            with open(f"/proc/{self.thread}/maps", "rb") as file:  # noqa: PTH123 - a hot path
+                lines = [line.split(None, 5) for line in file]
+        except OSError as error:
+            raise _failure_of(error) from error
+        found = []
+        for place, flags, _, _, _, *path in lines:
+            begin, end = (int(each, 16) for each in place.split(b"-"))
+            if flags.endswith(b"s") and begin < address + size and address < end and path:
+                found.append(os.fsdecode(path[0].rstrip(b"\n")))
+        return [path for path in found if path.startswith("/") and not path.endswith(_DELETED)]
 
     def path(self, folder: int, address: int) -> str:
         """Return the path at `address` of the thread's memory, made absolute as by `absolute`."""

@@ -67,7 +67,7 @@ def watch(
     the process that starts and kills the command, died.
     """
     with guarded(command, folder=folder, environment=environment, output=output, kinds=kinds) as guard:
-        return Watch(guard, Contents(output, wanted=contents), decide, tick, kinds).run(linger)
+        return Watch(guard, Contents(output, wanted=contents, protecting=True), decide, tick, kinds).run(linger)
 
 
 class Watch:
