@@ -156,6 +156,25 @@ def test_the_older_calls_too(place: Path) -> None:
     assert changed(calls, place) == ["utime a", "utimes a", "futimesat a", "futimesat a", "chmod a"]
 
 
+def test_flags_by_path_are_an_effect_also_of_what_a_link_points_to(place: Path) -> None:
+    """The kernel may be too old for the call (before 6.17), or the file system may have no flags: it is seen anyway."""
+    here = architecture()
+    assert here is not None
+    ended, calls = python(
+        place,
+        f"""
+        import ctypes, os, struct
+        os.close(os.open("a", os.O_CREAT, 0o600))
+        os.symlink("a", "link")
+        NO_DUMP = struct.pack("QIIII", 0x80, 0, 0, 0, 0)
+        for path in (b"a", b"link", b"none"):
+            ctypes.CDLL(None).syscall({here.numbers["file_setattr"]}, -100, path, NO_DUMP, len(NO_DUMP), 0)
+        """,
+    )
+    assert ended.status == 0
+    assert changed(calls, place) == ["file_setattr a", "file_setattr a"]
+
+
 def test_a_mode_or_an_owner_that_is_already_there_is_no_effect(place: Path) -> None:
     (place / "a").touch(mode=0o600)
     ended, calls = python(

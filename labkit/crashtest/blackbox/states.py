@@ -5,9 +5,11 @@ its own only if it leaves files from which no other run has recovered. Ids in na
 from run to run are compared as far as they agree.
 """
 
+import fcntl
 import hashlib
 import os
 import stat
+import sys
 from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +24,7 @@ MOST_MASKED = 262_144
 """The largest file in bytes that is compared with ids and times masked; a larger one only wholly, or not at all."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
+_GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIFIABLE (`include/uapi/linux/fs.h`)
 
 EXACT, MASKED, PRESENT, IGNORED = range(4)
 """How far a file is compared: wholly, with ids and times masked, only whether it is empty, or not at all."""
@@ -31,7 +34,7 @@ class Content(NamedTuple):
     """The content of a file, as three values to compare it by, from the strictest to the loosest comparison."""
 
     exact: bytes
-    """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
+    """A digest of bytes, kind, mode, owner, flags, number of names, extended attributes, and a time that was set."""
     masked: bytes
     """A digest of its bytes with ids and times masked."""
     is_empty: bool
@@ -111,7 +114,7 @@ class RunFiles:
 
     def _new_content(self, path: str, state: os.stat_result) -> Content:
         body = b""
-        kind = [str(state.st_mode)]
+        kind = [f"{state.st_mode} {state.st_uid} {state.st_gid} {_flags(path)}"]
         if stat.S_ISLNK(state.st_mode):
             body = bytes(Path(path).readlink())
         elif stat.S_ISREG(state.st_mode):
@@ -127,6 +130,18 @@ class RunFiles:
         exact = _digest(body, *kind)
         masked = _digest(mask(body.decode("latin-1")).encode()) if len(body) <= MOST_MASKED else exact
         return Content(exact, masked, not body)
+
+
+def _flags(path: str) -> int:
+    """Return the flags of a file that `chattr` sets; 0 if it has none, or if they cannot be read."""
+    flags = bytearray(8)
+    with suppress(OSError):
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.ioctl(file, _GET_FLAGS, flags)
+        finally:
+            os.close(file)
+    return int.from_bytes(flags[:4], sys.byteorder) & _SETTABLE
 
 
 def _digest(body: bytes, *more: str) -> bytes:

@@ -90,8 +90,8 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
     return None if same and not clears else _effect(file)
 
 
-def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    return _effect(opened(tracee, descriptor))
+def flags(file: Attributed) -> Interpretation:
+    return _effect(file)
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:

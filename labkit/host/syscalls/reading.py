@@ -68,6 +68,7 @@ _SHAPES: Mapping[str, Shape] = {
     "lchown": lambda _r, t, a: attributes.owner(attributes.at(t, HERE, a[0], KEEPS_LINK), a[1], a[2]),
     "fchown": lambda _r, t, a: attributes.owner(attributes.opened(t, a[0]), a[1], a[2]),
     "fchownat": lambda _r, t, a: attributes.owner(attributes.at(t, a[0], a[1], a[4]), a[2], a[3]),
+    "file_setattr": lambda _r, t, a: attributes.flags(attributes.at(t, a[0], a[1], a[4])),
     "setxattr": lambda _r, t, a: attributes.set_extended(t, attributes.at(t, HERE, a[0]), a[1:5]),
     "lsetxattr": lambda _r, t, a: attributes.set_extended(t, attributes.at(t, HERE, a[0], KEEPS_LINK), a[1:5]),
     "fsetxattr": lambda _r, t, a: attributes.set_extended(t, attributes.opened(t, a[0]), a[1:5]),
@@ -84,7 +85,9 @@ _SHAPES: Mapping[str, Shape] = {
     "copy_file_range": lambda r, t, a: r.copy(t, (a[0], t.position(a[1])), (a[2], t.position(a[3])), a[4]),
     "sendfile": lambda r, t, a: r.copy(t, (a[1], t.position(a[2])), (a[0], None), a[3]),
     "splice": lambda r, t, a: r.copy(t, (a[0], t.position(a[1])), (a[2], t.position(a[3])), a[4]),
-    "ioctl": lambda r, t, a: attributes.flags(t, a[0]) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a),
+    "ioctl": lambda r, t, a: (
+        attributes.flags(attributes.opened(t, a[0])) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a)
+    ),
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
     "sendmmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),

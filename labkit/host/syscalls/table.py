@@ -71,6 +71,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     ({CallKind.ATTRIBUTES}, "utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"),
     ({CallKind.ATTRIBUTES}, "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452"),
     ({CallKind.ATTRIBUTES}, "chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54"),
+    ({CallKind.ATTRIBUTES}, "file_setattr 469 469"),
     ({CallKind.ATTRIBUTES}, "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463"),
     ({CallKind.ATTRIBUTES}, "removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466"),
     (_BYTES, "write 1 64, writev 20 66, pwrite64 18 68, pwritev 296 70, pwritev2 328 287"),
