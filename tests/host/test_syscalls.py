@@ -701,8 +701,34 @@ def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> N
         """,
     )
     assert ended.status == 0
-    assert dict(ended.unseen) == {"SysV shared memory": 2, "SysV semaphores": 4, "a SysV message queue": 4}
+    assert dict(ended.unseen) == {"SysV shared memory": 4, "SysV semaphores": 6, "a SysV message queue": 6}
     assert told(calls, place) == ["exit"]
+
+
+def test_what_only_exists_is_a_mark_too(place: Path) -> None:
+    """A later start may ask whether a name is there: of a Unix socket's file, a queue or an object with a key."""
+    ended, calls = python(
+        place,
+        """
+        import ctypes, os, socket
+        for name in ("mark", "mark", "", b"\\0mark", "none/mark"):
+            with socket.socket(socket.AF_UNIX) as own:
+                try:
+                    own.bind(name)
+                except OSError:
+                    pass
+        socket.socket().bind(("127.0.0.1", 0))
+        libc = ctypes.CDLL(None)
+        name = f"/labkit-{os.getpid()}".encode()
+        if libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None) >= 0:
+            libc.mq_unlink(name)
+        libc.msgctl(libc.msgget(os.getpid(), 0o1600), 0, None)
+        """,
+    )
+    assert ended.status == 0
+    assert told(calls, place) == ["create mark", "exit"]
+    assert ended.unseen.pop("a SysV message queue") >= 1
+    assert ended.unseen in ({}, {"a POSIX message queue": 1}, {"a POSIX message queue": 2})
 
 
 FOREIGN = """

@@ -20,3 +20,8 @@ def used(kind: str, identifier: int) -> Unseen | None:
         rows = []
     is_private = any(row.split()[:2] == ["0", str(identifier)] for row in rows)
     return None if is_private else Unseen(_NAMES[kind])
+
+
+def created(kind: str, key: int) -> Unseen | None:
+    """Return the action to count when a process may create the SysV object with this key; None for a private object."""
+    return Unseen(_NAMES[kind]) if key else None

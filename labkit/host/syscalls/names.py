@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from labkit.host.syscalls.calls import Arguments, CallEffect, CallKind, Interpretation
+from labkit.host.syscalls.sockets import address
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee
 
@@ -57,7 +58,17 @@ def _has_folder(path: str) -> bool:
 
 
 def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Interpretation:
-    path = tracee.path(folder, place)
+    return _made(tracee.path(folder, place), kind)
+
+
+def bind(tracee: Tracee, place: int, size: int) -> Interpretation:
+    """Return the creation of a Unix socket's file, whose name stays when its process ends; None for other sockets."""
+    own = address(tracee, tracee.memory(place, size))
+    is_file = own is not None and own.family == "unix" and own.host.startswith("/")
+    return _made(own.host, CallKind.CREATE) if own is not None and is_file else None
+
+
+def _made(path: str, kind: CallKind) -> Interpretation:
     possible = _has_folder(path) and not os.path.lexists(path)
     return CallEffect(kind, path) if possible else None
 

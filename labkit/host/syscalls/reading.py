@@ -20,6 +20,7 @@ _INTEGER = (1 << 32) - 1
 """A mask for an argument of 32 bits; the upper half of its register may contain anything."""
 _SHM_READ_ONLY, _IPC_64 = 0o10000, 0x100
 _SETS = (16, 17)  # SETVAL, SETALL
+_MESSAGE_QUEUE = "a POSIX message queue"
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
@@ -91,6 +92,7 @@ _SHAPES: Mapping[str, Shape] = {
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
     "sendmmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
+    "bind": lambda _r, t, a: names.bind(t, a[1], a[2]),
     "connect": Contents.connect,
     "listen": Contents.listen,
     "exit_group": lambda _r, _t, a: CallEffect(CallKind.EXIT, size=a[0] & 0xFF),
@@ -105,7 +107,12 @@ _SHAPES: Mapping[str, Shape] = {
     "semctl": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER) if a[2] & _INTEGER & ~_IPC_64 in _SETS else None,
     "msgsnd": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
     "msgrcv": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
-    "mq_timedsend": lambda _r, _t, _a: Unseen("a POSIX message queue"),
+    "shmget": lambda _r, _t, a: ipc.created("shm", a[0] & _INTEGER),
+    "semget": lambda _r, _t, a: ipc.created("sem", a[0] & _INTEGER),
+    "msgget": lambda _r, _t, a: ipc.created("msg", a[0] & _INTEGER),
+    "mq_open": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
+    "mq_unlink": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
+    "mq_timedsend": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
     "add_key": lambda _r, _t, _a: Unseen("the kernel's keyring"),
     "seccomp": lambda _r, _t, _a: Unseen("its own seccomp listener, which the kernel refuses"),
 }

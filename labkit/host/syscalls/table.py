@@ -14,6 +14,7 @@ from labkit.host.syscalls.calls import CallKind
 ANY_BIT, EQUAL = "any bit", "equal"
 
 O_CREAT, O_TRUNC = 0o100, 0o1000
+IPC_CREAT = 0o1000
 MAP_SHARED, PROT_WRITE = 1, 2
 FICLONE, FICLONERANGE = 0x40049409, 0x4020940D
 SETS_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
@@ -66,7 +67,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     (_OPENS, "open 2 -", Condition(1, ANY_BIT, O_CREAT | O_TRUNC)),
     (_OPENS, "openat 257 56", Condition(2, ANY_BIT, O_CREAT | O_TRUNC)),
     (_OPENS, "openat2 437 437, creat 85 -"),
-    ({CallKind.CREATE}, "mknod 133 -, mknodat 259 33"),
+    ({CallKind.CREATE}, "mknod 133 -, mknodat 259 33, bind 49 200"),
     ({CallKind.TRUNCATE}, "truncate 76 45, ftruncate 77 46, fallocate 285 47"),
     ({CallKind.ATTRIBUTES}, "utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"),
     ({CallKind.ATTRIBUTES}, "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452"),
@@ -84,7 +85,10 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     (_ALWAYS, "mmap 9 222", Condition(3, ANY_BIT, MAP_SHARED)),
     (_ALWAYS, "mprotect 10 226, pkey_mprotect 329 288", Condition(2, ANY_BIT, PROT_WRITE)),
     (_ALWAYS, "io_uring_setup 425 425, io_submit 209 2, shmat 30 196, semop 65 193, semtimedop 220 192, semctl 66 191"),
-    (_ALWAYS, "msgsnd 69 189, msgrcv 70 188, mq_timedsend 242 182, add_key 248 217"),
+    (_ALWAYS, "msgsnd 69 189, msgrcv 70 188, mq_timedsend 242 182, mq_unlink 241 181, add_key 248 217"),
+    (_ALWAYS, "shmget 29 194, semget 64 190", Condition(2, ANY_BIT, IPC_CREAT)),
+    (_ALWAYS, "msgget 68 186", Condition(1, ANY_BIT, IPC_CREAT)),
+    (_ALWAYS, "mq_open 240 180", Condition(1, ANY_BIT, O_CREAT)),
     (_ALWAYS, "seccomp 317 277", Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
 )
 """Every call to hold: kinds, `name NUMBER NUMBER` for each call, and the conditions on the calls of this row.
