@@ -165,8 +165,9 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "called again with the same arguments, the function returned something else or made other calls; let "
-                "it depend on its arguments alone, and not on a variable that an earlier call changed",
+                "there were two different answers to the same question: called again with the same arguments, the "
+                "function returned something else or made other calls; let it depend on its arguments alone, and not "
+                "on a variable that an earlier call changed",
                 "gave two different answers to the same question",
             )
 
