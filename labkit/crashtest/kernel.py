@@ -193,7 +193,7 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         named=str(wanted.subject),
         adapter=adapter,
         reset_remedy=f"write a function reset() next to {wanted.reader} that empties it.",
-        repaired="the sink in a plain job",
+        run_alone="the sink in a plain job",
         unnamed=Path.cwd(),
     )
 

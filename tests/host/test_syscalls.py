@@ -666,11 +666,12 @@ def test_a_mapped_file_that_is_made_writable_later_is_counted(place: Path, text:
 def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writable(place: Path) -> None:
     log = place.parent / "ahead.out"
     log.touch()
-    waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    os.mkfifo(place / "go")
+    waits = "open('go').close()"  # until somebody opens it for writing
     environment = {**os.environ, MARK: str(place)}
-    words = [sys.executable, "-I", "-S", "-c", f"{waits}{MAPS}"]
+    words = [sys.executable, "-I", "-S", "-c", f"{waits}\n{MAPS}"]
     ahead = Ahead(words, folder=place, environment=environment, output=log)
-    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=(place / "go").touch)
+    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=lambda: (place / "go").open("w").close())
     ahead.close()
     assert ended.unseen == {"mmap of a writable file": 1}
 

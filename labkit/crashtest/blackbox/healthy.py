@@ -243,8 +243,8 @@ def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> 
 def _check(harness: Harness, start: Start) -> None:
     name, how_it_ended = harness.settings.named, harness.ending_of(start)
     if start.over is Over.ENDED and start.watched.status != 0:
-        repaired = harness.settings.repaired
-        raise InvalidInput(f"{name}: without any crash {how_it_ended}. Run {repaired} and repair it, then test again.")
+        alone = harness.settings.run_alone
+        raise InvalidInput(f"{name}: without any crash {how_it_ended}. Run {alone} and repair it, then test again.")
     if start.over is Over.STALLED:
         remedy = (
             "rows that are due were still missing then"

@@ -141,9 +141,9 @@ def cuts(call: Call) -> dict[str, int]:
     """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
 
     Three positions are borders between memory pages, where Linux may end the write of a killed process. Two are for
-    text with a row per line: at the end of a row, and within the last row. These two are tried because a border between
-    pages could lie there if the write began elsewhere in the file; not in a block that is aligned, since such a file
-    has only aligned blocks.
+    text with a row per line: at the end of a row, and within the last row. These two stand for the same
+    write at another place of the file, where a border between pages could fall there. Aligned blocks have no such two
+    positions, because a file of aligned blocks has no write at another place.
     """
     pages = borders(call)
     places = {}

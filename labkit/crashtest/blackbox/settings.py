@@ -131,8 +131,8 @@ class PipelineSettings(SharedOptions):
     reset_remedy: str = (
         "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
     )
-    repaired: str = "the command by hand"
-    """What the user is asked to run and repair if it fails without a crash."""
+    run_alone: str = "the command by hand"
+    """What the user should run without labkit, to find why it fails without a crash."""
     unnamed: Path | None = None
     """The watched folder that is left out of the names of system calls; None if all are included."""
 

@@ -8,7 +8,7 @@ import os
 import stat
 import struct
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from labkit.host.syscalls.calls import HERE
@@ -170,15 +170,14 @@ class Tracee:
     def shared_files(self, address: int, size: int) -> list[str]:
         """Return the paths of files that share (MAP_SHARED) this part of the memory. Raises the errors of `opened`."""
         try:
-            with open(f"/proc/{self.thread}/maps", "rb") as file:  # noqa: PTH123 - a hot path
-                lines = [line.split(None, 5) for line in file]
+            lines = [line.split(None, 5) for line in Path(f"/proc/{self.thread}/maps").read_bytes().splitlines()]
         except OSError as error:
             raise _failure_of(error) from error
         found = []
         for place, flags, _, _, _, *path in lines:
             begin, end = (int(each, 16) for each in place.split(b"-"))
             if flags.endswith(b"s") and begin < address + size and address < end and path:
-                found.append(os.fsdecode(path[0].rstrip(b"\n")))
+                found.append(os.fsdecode(path[0]))
         return [path for path in found if path.startswith("/") and not path.endswith(_DELETED)]
 
     def path(self, folder: int, address: int) -> str:

@@ -134,8 +134,8 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 def judge_early(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
 
-    The cases are states of simulators; or, with `named`, transactions with similar names; or, with `reads`, tables with
-    this number of rows and transactions.
+    By default, the cases are states of a simulator. With `named`, they are transactions with similar names; with
+    `reads`, they are tables with `reads` rows and as many transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:
