@@ -667,12 +667,15 @@ def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writ
     log = place.parent / "ahead.out"
     log.touch()
     os.mkfifo(place / "go")
-    waits = "open('go').close()"  # until somebody opens it for writing
+    # Open for both, so that neither end waits for the other to open: the command's `open` is held if it comes late.
+    go = os.open(place / "go", os.O_RDWR)
+    waits = "open('go', 'rb', buffering=0).read(1)"
     environment = {**os.environ, MARK: str(place)}
     words = [sys.executable, "-I", "-S", "-c", f"{waits}\n{MAPS}"]
     ahead = Ahead(words, folder=place, environment=environment, output=log)
-    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=lambda: (place / "go").open("w").close())
+    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=lambda: os.write(go, b"!"))
     ahead.close()
+    os.close(go)
     assert ended.unseen == {"mmap of a writable file": 1}
 
 
