@@ -72,7 +72,7 @@ class Question(Options):
 
 
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Show what each order of writing plan, state, output, marker and decision guarantees, and which crash breaks it.
+    """Show what each order of the writes (plan, state, output, marker, decision) guarantees, and which crash breaks it.
 
     labkit only simulates: every schedule with at most two crashes, and with --fault one other fault. With --design,
     exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of, exit 0 if the

@@ -109,7 +109,10 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types for an error message, such as `a number or a path,`; `it` if there are too many."""
+    """Return the object of "write ... as in" for an error message: the accepted types, such as `a number or a path,`.
+
+    If there are too many types, the object is `it`.
+    """
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 

@@ -66,7 +66,7 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that this reading was the first to see, if its batch is partly invisible."""
+        """Yield the index of each record that no earlier reading saw, if a part of its planned batch is invisible."""
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
@@ -194,7 +194,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note that readers saw a row before its commit or despite its abort; return whether it was aborted.
+        """Add the anomaly that readers saw a row before its commit or despite its abort; return whether it was aborted.
 
         `index` is the index of the row's expected record, or -1 if there is none.
         """

@@ -119,7 +119,10 @@ class Name(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return `plain`, the JSON value of a member, or None if users cannot type this member."""
+        """Return the text that users type for the member with the JSON value `plain`; None if they cannot type it.
+
+        The text is the JSON value itself.
+        """
         return None if plain == self._unsaid else plain
 
 
@@ -201,7 +204,7 @@ class NamedSwitch(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return True if JSON's name `plain` means the value that the option's flag selects, otherwise False."""
+        """Return whether users must type the option's flag to choose the value with the JSON name `plain`."""
         return plain == self._on
 
 

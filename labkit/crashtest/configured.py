@@ -82,7 +82,10 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class whose sink or pipeline these options name; None if they name none."""
+    """Return the class of settings for the test of a pipeline or of a sink, whichever of the two these options name.
+
+    Returns None if they name neither.
+    """
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

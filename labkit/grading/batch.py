@@ -101,9 +101,10 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the submissions on Spark in `count` shards; return the options for a local run, which merges the results.
+    """Grade the submissions on Spark in `count` shards, and return the options for a local run.
 
-    Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
+    The caller must start this local run, because it merges the results of the shards. Raises `JobFailed`,
+    `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
     # Written before Spark starts, so that the same command, typed again after a crash, continues with the same seed.

@@ -92,7 +92,7 @@ class Examination:
         """Run the notebook again in another process, and fail each function whose replies differ there.
 
         Such a function may depend on Python's `hash` of strings, so it would also fail when a real job restarts after a
-        crash. A cell that ends this run costs only its own exercise.
+        crash. If a cell ends this run, for example by killing its process, only the exercise of this cell fails.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         if not asked:
@@ -169,7 +169,7 @@ class Examination:
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
         """Find the cell that ended the run (None if no single one did), and add its number to `without`.
 
-        A note mentions a cell of no exercise; `when` is a phrase in it, such as " after a restart".
+        If the cell belongs to no exercise, add a note on it; `when` is a phrase in this note (" after a restart").
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):

@@ -93,7 +93,7 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three cases of one correct and several broken systems; each in `bad` is in exactly one of them."""
+    """Yield three cases, each with one system of `good` and several of `bad`. Each of `bad` is in exactly one case."""
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
@@ -220,7 +220,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words, of which some are alike with their counts: *a1* with 1, and *a* with 11."""
+    """Return about 600 words, of which some look alike when their count is appended: *a1* with 1, and *a* with 11."""
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
     return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=590))
@@ -785,7 +785,10 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of an engine's checkpoint files for `12-restart`: with large and small numbers, or one file."""
+    """Return lists of an engine's checkpoint files for `12-restart`, with small or large numbers in the files' names.
+
+    Some lists have only one file.
+    """
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -853,7 +856,10 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield cases of `13-longest`, each with another limit; for some jobs only one second or nothing is possible."""
+    """Yield cases of `13-longest`, in which learners compute the longest commit interval that keeps a job's limits.
+
+    In each case another limit decides. For some jobs, the answer is one second, or no interval at all.
+    """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
     spare = c.randrange(1, rate)
@@ -902,7 +908,10 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return one case's parameters: `size` batches of a query with large ids, and three of another, from id 0."""
+    """Return the parameters of a case in which two queries write rows: their batches, names and writers' epochs.
+
+    The first query writes `size` batches of rows with large ids, the other three batches of rows with ids from 0 on.
+    """
     batches, others = (capstone.numbered(_contents(c, each)) for each in (size, 3))
     return {
         "batches": capstone.moved(batches, 900_000_000 + c.randrange(50)),

@@ -82,7 +82,10 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the stored head of an output folder, or a new head. Raises `InvalidInput` if `out` cannot be used."""
+    """Return the head of an output folder (course and seed of its results): the stored one, or a new one.
+
+    Raises `InvalidInput` if `out` cannot be used.
+    """
     path = out / HEAD
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"{out}: this is a file, but --out must name a folder.")

@@ -120,7 +120,10 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the learner's cell for a free-text exercise, or ""; a new comment counts, since a person may accept it."""
+    """Return the learner's cell for a free-text exercise, or "" if the cell has no new line.
+
+    A new comment is enough, because the person who grades the text may accept a comment as the answer.
+    """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
     for place in (*([chosen.counts[name]] if name in chosen.counts else []), *reversed(marked)):

@@ -156,7 +156,7 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return all open questions in the records, each once, after the names of up to three students with this question.
+    """Return each open question in the records once, as a text that begins with the names of up to three students.
 
     Questions in `decided`, a collection of pairs (submission's key, question), are left out.
     """
@@ -171,7 +171,8 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
     """Return the questions that points by hand have settled, as pairs (submission's key, question).
 
-    A question about a group is settled only for all its members. Exercises with an open question are added to the row.
+    A question about a group is settled only for all its members. For questions that are still open, add the exercises
+    that need points by hand to `to_decide` of the row.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -250,7 +251,10 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a question for the instructor about each name that several students have; each of them still has a row."""
+    """For each name that several students have, return a question for the instructor: are they one student?
+
+    Until the instructor answers, each of these students has a row.
+    """
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -427,7 +431,10 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the exercises with the smallest share of their points, and of equal ones those with the most points."""
+    """Drop the exercises in which the student has the smallest share of the possible points.
+
+    If two shares are equal, drop the exercise with more possible points.
+    """
     counted = [
         score
         for name, score in row.scores.items()

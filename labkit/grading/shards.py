@@ -117,8 +117,8 @@ def _check_ours(parts: Path) -> None:
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
     """Return the output folders of shards (separately graded parts): those in `paths`, or directly in one of `paths`.
 
-    The folder `out` is left out. Raises `InvalidInput` for a missing folder and, if `alone`, for a path in which no
-    `labkit grade` has written.
+    The folder `out` is left out. `alone` is false if this run itself grades a shard. Raises `InvalidInput` for a
+    missing folder and, if `alone`, for a path in which no `labkit grade` has written.
     """
     folders: list[Path] = []
     for path in paths:

@@ -68,7 +68,10 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append a description of each node to `parts`; a name becomes the number of its first use, from `names`."""
+    """Append a description of each node to `parts`. The first name becomes n0, the next new one n1, and so on.
+
+    `names` maps the names that have occurred so far to these replacements.
+    """
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:

@@ -232,9 +232,9 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a dict from notebook to files for the notebooks that are edited or unreadable, and the other names.
+    """Return a dict from notebook to files, and a list of the names of the notebooks that are not in the dict.
 
-    If no notebook is edited or unreadable, the dict has all notebooks.
+    The dict has the notebooks that are edited or unreadable; if there are none, it has all notebooks.
     """
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
@@ -266,8 +266,8 @@ def _in_another_form(
 ) -> dict[str, str]:
     """Return a dict from notebook to questions about files, such as a PDF, that may be answers in another form.
 
-    The key is "" if the file's name states no notebook, or one in `graded`. A text file counts only if `is_empty`, that
-    is, if the notebooks in `graded` contain no answer.
+    The key is "" if the file's name states no notebook, or states a notebook that is in `graded`. A text file counts
+    only if `is_empty`, that is, if the notebooks in `graded` contain no answer.
     """
     questions: dict[str, str] = {}
     for one in others:

@@ -189,7 +189,10 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start both processes that fork sandboxes if any of these exercises asks for a function, otherwise neither."""
+        """Start the two processes that fork sandboxes, one for each run of the notebook, if they will be needed.
+
+        Only exercises that ask for a function need the second run. Without such an exercise, start neither process now.
+        """
         # The second one runs the notebook again with another hash seed. It starts now, to save time.
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
@@ -271,7 +274,8 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
     """After `MOST_TRIES` failures of the grader, give 0 points and ask the instructor.
 
-    Exercises not in `requested` (if any) keep their results from `before`, the previous record.
+    If `requested` is not empty, only the exercises in it were to be graded, so all others keep their results from
+    `before`, the previous record.
     """
     if record.graded():
         return

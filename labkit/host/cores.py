@@ -17,8 +17,7 @@ def keep_to_one(number: int) -> None:
     """Let this process, and the children that it starts from now on, run on one processor only; on macOS, do nothing.
 
     Processes that only wait for each other answer faster on one processor, because the kernel need not wake an idle
-    processor for every message.
-    `number` counts the processors that this process may use, from 0.
+    processor for every message. `number` is the index of the processor, from 0, among those that this process may use.
     """
     if hasattr(os, "sched_setaffinity"):
         _all.update(os.sched_getaffinity(0))

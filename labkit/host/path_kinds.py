@@ -57,7 +57,10 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the absolute path without links. Raises `Unfit` for a file, or for a missing folder if `present`."""
+        """Return the absolute path without links. Raises `Unfit` for a file.
+
+        If this type demands an existing folder (`present`), also raises `Unfit` for a missing one.
+        """
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")

@@ -77,7 +77,10 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The expected output of the job `shop`: for every order its item's price, which each of `edits` raises by 1."""
+    """The expected output of the job `shop`: for every order the price of its item.
+
+    During the run somebody edits the list of prices `edits` times, and each time raises every price by 1.
+    """
 
     def __init__(self, path: Path, edits: int) -> None:
         super().__init__(path)

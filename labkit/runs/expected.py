@@ -67,7 +67,7 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash on these stores, each with the sinks that can write to it."""
+    """Return every possible crash on these stores; `stores` maps each store to the sinks that can write to it."""
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

@@ -53,7 +53,8 @@ def check_source(scenario: Scenario) -> None:
 def feed(scenario: Scenario, folder: RunFolder) -> None:
     """For a scenario that reads Kafka, write the input file into the run's topic.
 
-    If a partition is added after the crash, `change_source` writes the records after the crashed batch.
+    If a partition will be added after the crash, write only the records up to the end of the crashed batch; later
+    `change_source` writes the rest.
     """
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))

@@ -92,8 +92,8 @@ class Run:
         """Return whether the server for the socket source may send lines now, so that all of them are in one batch.
 
         The first driver plans an empty batch, and gets its lines halfway between two later planning times. A later
-        driver first repeats the killed driver's batch, and gets its lines at the latest just before it plans the next
-        one: until then, its source has an offset below 0, and Spark would stop with "Offsets committed out of order".
+        driver first repeats the killed driver's batch. It must have its lines before it plans the next batch, because a
+        source without lines has an offset below 0, and Spark would stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()

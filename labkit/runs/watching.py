@@ -102,9 +102,10 @@ def watched(
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
     """Yield two functions that show a run's progress: one to call with each event, and one to call regularly.
 
-    The first is `tell`, unless that is None. Otherwise it is `elsewhere` in a terminal, changes one line in a notebook
-    that a user is looking at, and does nothing in a notebook that a program executes. The second updates the seconds in
-    the notebook's line; it is None if there is no such line.
+    If the caller passes `tell`, this is the first function. If `tell` is None, the first function depends on the place:
+    in a terminal it is `elsewhere`; in a notebook that a user is looking at, it changes one line; in a notebook that a
+    program executes, it does nothing. The second function updates the seconds in the notebook's line; it is None if
+    there is no such line.
     """
     if tell is not None:
         yield tell, None

@@ -343,7 +343,7 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
     """Find the new states among those sent to partition `part`, store them for the next level, and count them.
 
-    `senders` has pairs of a kind of file and a partition, which name the files that other tasks wrote.
+    Each pair in `senders` names a file that another task wrote: the kind of the file, and the partition of that task.
     """
     files = search.files
     # In the order of `senders`, so that the order of the new states does not depend on which task ended first.

@@ -233,9 +233,10 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the successors that a helper has computed (`reached`), until the search must stop.
+        """Add the successors of the states `numbers`, which a helper has computed, until the search must stop.
 
-        Returns the index in `numbers` of the last state whose successors were added.
+        `reached` has these successors as numbers. Returns the index in `numbers` of the last state whose successors
+        were added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(

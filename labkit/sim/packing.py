@@ -35,7 +35,8 @@ class _Bits:
 class _Codes(dict[Any, int]):
     """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
 
-    A code is a number made of the bits that belong to the part, which need not be adjacent.
+    In the number that encodes a state, each part has its own bits, which need not be adjacent. A code is a number that
+    consists of such bits only.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -113,8 +114,8 @@ class Packer(Generic[StateT]):
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
         """Return the codes that are new since an earlier call, so that another packer can learn them with `read_on`.
 
-        The result is two lists with one item for each part of a state, which is a field or one process: how many codes
-        the part has now, and its codes after the first `since[part]`. So `since` is the first list of the earlier call.
+        The result is two lists with one item for each part of a state (a field or one process): the number of codes
+        that the part has now, and its new codes. `since` is the first of the two lists that the earlier call returned.
         """
         counts = [len(table) for table in self._tables]
         return counts, [

@@ -61,7 +61,7 @@ def _bare(event: object) -> object:
 
 
 class _Steps:
-    """Records after which steps of a run each row appeared, was first hidden in a transaction, or was aborted."""
+    """Notes for each row after which steps of a run it appeared, was first hidden in a transaction, or was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -86,7 +86,8 @@ class _Steps:
         """Return for how many steps readers of each key saw wrong values.
 
         `expected` has the right records, `last` is the history at the end of the run, and `rows` are the rows in it.
-        Without `is_timed`, a row may be hidden elsewhere than in a transaction, and nobody knows for how long.
+        Without `is_timed`, rows may have been hidden elsewhere than in a transaction; the result then says that the
+        time for which these rows were hidden is unknown.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

@@ -242,8 +242,9 @@ READS = {
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    A restart reads the first of `READS` that the job writes. It skips the output of steps that the store's marker
-    contains, and publishes staged output of steps that will not run again.
+    A restart continues from the first write in `READS` that the job makes, or, if it makes none, from the beginning. It
+    skips the output of steps that the store's marker contains, and publishes staged output of steps that will not run
+    again.
     """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)

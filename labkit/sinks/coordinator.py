@@ -175,5 +175,5 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint after `commits/N`, the record that batch N is done, is durable."""
+    """Call `reach` for the failpoint at which `commits/N` is durable; this file records that batch N is done."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -96,8 +96,9 @@ def totals(lines: "DataFrame") -> "DataFrame":
 def each(lines: "DataFrame") -> "DataFrame":
     """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
-    At most `PARTITIONS` tasks compute the rows. Without this limit Spark would start a task for every thread of the
-    session. But a crash inside a task needs all tasks of its batch to run at once, and other queries also need threads.
+    At most `PARTITIONS` tasks compute the rows. Without this limit a batch would have one task for every thread of the
+    session. Then its tasks could not all run at once while another query uses threads; but a crash inside a task
+    requires that they do.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")

@@ -196,10 +196,10 @@ def connect(
 
 @cache
 def _spare_numpy() -> None:
-    """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, 0.3 s of every start.
+    """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, which would take 0.3 s.
 
-    Its converters for NumPy's values import them (through `pyspark.testing.utils`) to look at any argument. An argument
-    can only be NumPy's if somebody has imported NumPy.
+    PySpark's converters for NumPy's values import them (through `pyspark.testing.utils`) when they look at the first
+    argument. Let the converters skip this until NumPy is imported, because before that no argument is a NumPy value.
     """
     from pyspark.sql import types
 
@@ -213,7 +213,10 @@ def _if_numpy_is_there(can_convert: Callable[[Any, Any], bool]) -> Callable[[Any
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return every driver's Spark properties, with `partitions` for shuffles and `scratch` for temporary files."""
+    """Return the Spark properties that are the same for all drivers.
+
+    `partitions` is the number of shuffle partitions, and `scratch` the folder for temporary files.
+    """
     return {
         **_EVERY_RUN,
         **(_LOOPBACK if is_loopback(master) else {}),

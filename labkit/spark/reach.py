@@ -156,8 +156,8 @@ class Turn:
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until the condition holds; if another task reaches the failpoint first, wait to be killed instead.
 
-        If the crash kills only one executor, the killed tasks run again. In that case, wait for the condition only.
-        `what` says in an error message what this task waited for.
+        If the crash kills only one executor, this task may survive, and the killed tasks run again, so this task waits
+        only for the condition. `what` says in an error message what this task waited for.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.

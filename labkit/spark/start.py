@@ -94,7 +94,10 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running query with one of the lab's sinks, and a thread for the commits that may follow `commits/N`."""
+    """A running query with one of the lab's sinks. In some orders the sink commits only after Spark wrote `commits/N`.
+
+    A thread of this object makes these commits.
+    """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query

@@ -158,10 +158,10 @@ class FilesStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with the group's times.
+        """Yield the rows of `history`, and before the rows of each transaction call `tell` with their times.
 
-        The rows of a transaction were complete at the last write to the transaction's file. They became visible when
-        this file was renamed (ctime). The times of appended rows are unknown.
+        These rows were complete at the last write to the transaction's file. They became visible when this file was
+        renamed (ctime). The times of appended rows are unknown; another call of `tell` says so before the first one.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))

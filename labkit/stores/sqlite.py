@@ -149,7 +149,10 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history` with their times, read by each transaction right before its commit."""
+        """Yield the rows of `history`, and call `tell` with their times.
+
+        A transaction reads the clock right before its commit; this is when its rows became visible.
+        """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
         for *row, number in self._read(_HISTORY):

@@ -79,7 +79,10 @@ class Order(OnCard):
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a repeated step may get other rows, unless a stored plan fixes its rows."""
+        """The guarantee of the design if a step that is repeated after a crash may get other rows.
+
+        If the design stores a plan, even a repeated step gets the same rows.
+        """
         return self.results[World.OTHER].guarantee
 
     @property
@@ -93,7 +96,10 @@ class Order(OnCard):
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return guarantee and violated properties, each with a schedule, for both assumptions on repeated steps."""
+        """Return guarantee and violated properties, each with a schedule, as a dict for JSON.
+
+        The dict has a result for repeated steps that get the same rows, and one for steps that may get other rows.
+        """
         return {
             "design": str(self.design),
             "fault": self.fault.value,

@@ -68,7 +68,7 @@ def recordings() -> Mapping[str, Recording]:
 
 @cache
 def released() -> frozenset[str]:
-    """Return the sources of all code cells in the original notebooks, without blank edges and trailing blanks."""
+    """Return the sources of all code cells in the original notebooks, without blanks at the ends of cells and lines."""
     from labkit.teach.shipped import notebooks, of_course, released_cells
 
     return frozenset(normal(cell.source) for path in of_course(notebooks()) for cell in released_cells(path.stem) or ())

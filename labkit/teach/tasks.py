@@ -95,11 +95,11 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
     """Kill your sink before every statement of its batches, and report which guarantees break, within seconds.
 
-    The store and the kills are real; the engine is simulated. `kind` is the kind of store: `"table"`, `"folder"`, or
-    `"writers"`, a table with two writers, the older of which is suspended while a newer one takes over. If no fault is
-    found, the sink is also tested with twelve batches, with items such as `O'Brien`, and with two queries of similar
-    names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the function cannot
-    be called as a sink.
+    The store and the kills are real; the engine is simulated. Each row that it passes to your sink has an id that no
+    other row has, in any batch. `kind` is the kind of store: `"table"`, `"folder"`, or `"writers"`, a table with two
+    writers, the older of which is suspended while a newer one takes over. If no fault is found, the sink is also tested
+    with twelve batches, with items such as `O'Brien`, and with two queries of similar names. Raises `InvalidInput` if
+    `kind` is unknown or the function cannot be called as a sink.
     """
     module = _own("lab.try_sink", "own")
     return module.try_sink(sink, kind) if module else None
@@ -160,8 +160,8 @@ def _exercises() -> ModuleType | None:
 def _own(name: str, module: str) -> ModuleType | None:
     """Return the module `module`, which tests a learner's own sink; if it cannot run here, print why and return None.
 
-    `name` is the function that the learner called. A browser cannot kill a sink, and the copy of labkit that grades
-    submissions checks no exercises.
+    `name` is the function that the learner called. The module cannot run in a browser, which cannot kill a sink, nor in
+    a notebook under grading, because the grader itself checks the answers.
     """
     if IN_BROWSER:
         print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")

@@ -94,7 +94,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML. The last ones are left out if they do not fit."""
+    """Return several results of `fold` side by side as HTML, without the last ones if a card would become too large."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())

@@ -159,7 +159,10 @@ def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
 
 @lru_cache(maxsize=MEMORY)
 def head_height(box: Box, inner: float) -> float:
-    """Return the height in pixels of a box's head (title and text), above its first row."""
+    """Return the height of a box's head (title and text), above its first row; `inner` is the width inside the margins.
+
+    Both are in pixels.
+    """
     title, says = head(box, inner)
     return 8 + 17 * len(title) + 14 * len(says) + 6
 

@@ -43,7 +43,10 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last action or opening of another run. Raises `InvalidAction` if there is nothing to undo."""
+        """Undo the last action; if another run was opened since, go back to the run before.
+
+        Raises `InvalidAction` if there is nothing to undo.
+        """
         self.session.undo()
         self._presenter.tell("")
 

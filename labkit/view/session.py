@@ -79,7 +79,10 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last action or opening of another run. Raises `InvalidAction` if there is nothing to undo."""
+        """Undo the last action; if another run was opened since, go back to the run before.
+
+        Raises `InvalidAction` if there is nothing to undo.
+        """
         self._swap(self._before, self._after, "There is nothing to undo: no action was chosen yet.")
 
     def redo(self) -> None:
@@ -163,7 +166,7 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to step `at` (default: the last) for comparison, or drop the run that is kept already."""
+        """Keep this run up to step `at` (default: the last) for comparison. If a run is kept already, only drop it."""
         if self.kept:
             self.kept = None
             return

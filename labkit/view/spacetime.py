@@ -137,9 +137,9 @@ def _doubled(
 ) -> tuple[_UnderWay, _UnderWay]:
     """Return a channel's messages after a step that duplicates one, and those that arrived, each with its sending step.
 
-    `before` and `left` are the channel's messages before and after the step. A copy counts as sent together with its
-    original. If the original arrives and the copy stays, the channel looks unchanged, but the original is returned as
-    arrived.
+    `before` and `left` are the channel's messages before and after the step, and `place` says where it happened. A copy
+    counts as sent together with its original. If the step delivers the original and leaves a copy in its place, the
+    channel looks unchanged, but the original is returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again

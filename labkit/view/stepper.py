@@ -39,7 +39,7 @@ def embedded(data: object) -> str:
 
 
 def embedded_page(data: object, fallback: str, *, styles: Sequence[str], script: str, mount: str) -> str:
-    """Return HTML in which the function `mount` of the script shows `data`, and `fallback` where no script runs."""
+    """Return HTML. The script's function `mount` shows `data` in it; where no script runs, it shows `fallback`."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
     return (

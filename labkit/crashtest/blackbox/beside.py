@@ -1,9 +1,9 @@
 """Compare the durable effects of several pipelines on one page, so that a reader can compare their commit protocols.
 
 Each pipeline's record is the file `effects.json` that `labkit effects --out DIR` writes. Ids and temporary names are
-masked, and all writes of a file up to its next other effect count as one, because neither the names nor the number of
-buffers written belongs to a protocol. A lane groups the effects of one purpose, such as data or decision. The lanes
-have the same order for all pipelines; the effects keep each pipeline's own order.
+masked, and writes of a file count as one if no call of another kind on this file came in between, because neither the
+names nor the number of buffers written belongs to a protocol. A lane groups the effects of one purpose, such as data or
+decision. The lanes have the same order for all pipelines; the effects keep each pipeline's own order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,10 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the recorded calls in order, with all writes of a file up to its next other effect merged into one."""
+        """Return the recorded calls in order, with writes of a file merged into one.
+
+        A write is not merged with earlier ones if a call of another kind on the same file came in between.
+        """
         kept: list[Seen] = []
         writing: dict[str, int] = {}
         for each in self.effects:

@@ -156,8 +156,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
     """Run the pipeline in one copy of the user's folder, without a crash, while other copies do the same.
 
-    Return two values: the servers, and the files outside of the copy, to which the run wrote; and a text that says how
-    the run differed from `healthy`, empty if it did not.
+    Return two values. The first is a set of the servers to which the run sent data, and of the files outside of the
+    copy that it changed. The second is a text that says how the run differed from `healthy`, empty if it did not.
     """
     places: set[str] = set()
 

@@ -55,14 +55,20 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Update the longest times, given the times of two effects; `earlier` is 0.0 before the first effect."""
+        """Update the longest silences by the silence between two effects.
+
+        The arguments are the seconds from the start to each effect; `earlier` is 0.0 if there is no earlier effect.
+        """
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which a command that never ends counts as done."""
+        """Return the seconds of silence after which a command that never ends counts as done.
+
+        `begun` says whether the command has already made a durable effect.
+        """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 

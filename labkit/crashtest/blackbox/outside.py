@@ -204,8 +204,8 @@ class Outside:
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
         """Return how a start used a file that it did not read; None if the use does not show that the file is state.
 
-        `again` says that an earlier start of the same run made the file, and that this start was not interrupted and
-        did not open the file.
+        A start uses a file by changing it, or by not making it again because the file exists. The second use needs
+        `again`: an earlier start of the same run made the file, and this start came to its end without opening it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

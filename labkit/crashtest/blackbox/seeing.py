@@ -75,11 +75,12 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 def showing(glances: Sequence[Glance], effects: Sequence[Effect], minor: Container[str] = ()) -> set[str]:
     """Return the names of the system calls that changed the reader's rows, or may have.
 
-    If the reader was locked out meanwhile, every call since the last reading may have, and not only the one before this
-    reading: the lock may have been the user's own. Inside of a database's transaction no call shows rows, and a call at
-    one of the engine's files `minor` hardly ever does.
+    Usually one call happened between two readings. If a lock kept the reader out, there were several, and any of them
+    (of at most `WIDEST`) may have changed the rows, because the lock may have been the user's own. But calls inside a
+    database's transaction are left out, because they show no rows, and so are those at the engine's files `minor`,
+    which hardly ever do. The last call before a reading always counts.
 
-    There are none if the reader was called only at the beginning and at the end of the run.
+    The result is empty if the reader was called only at the beginning and at the end of the run.
     """
     if len(glances) <= 2:
         return set()

@@ -104,7 +104,8 @@ class Standing(NamedTuple):
     def _telling(self) -> Iterator[Reading]:
         """Yield the designs to print.
 
-        A design whose restart reads the newest state is left out if its guarantee would be the same without that.
+        A design whose restart reads the newest state is left out if it has the same guarantee as the otherwise equal
+        design whose restart does not read this state.
         """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
@@ -174,7 +175,7 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline, given the names of its calls, and the designs that it may have.
+    """Return a pipeline's order of writes, derived from the names of its calls, and the designs that have this order.
 
     The user's rows `own` (`--write`) say what kind of write a call makes, and take precedence over the rows that labkit
     has for known engines. `ends` is a pattern of the call that ends a step, such as a batch.

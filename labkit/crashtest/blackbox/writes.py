@@ -167,7 +167,7 @@ class Orders(NamedTuple):
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The kinds of writes in order, which is the same in every step."""
+        """The kinds of writes, in the order in which every step makes them."""
         return order_of(self.steps[0])
 
     def __str__(self) -> str:

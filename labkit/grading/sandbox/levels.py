@@ -27,7 +27,10 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder of worker `number` in `work`; return it with the paths and with the worker's user id."""
+    """Create the root folder for the sandboxes of worker `number` in `work`; return it with paths and a user id.
+
+    `shown` are the paths that the sandboxes may read, and `masked` the folders in them that appear empty.
+    """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)

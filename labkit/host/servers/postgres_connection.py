@@ -217,7 +217,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return a text for the user: which transactions may hold the lock, and what to do about them.
+    """Return which transactions may hold the lock that a statement waited for in vain, and what the user can do.
 
     If there are prepared transactions, the text names only these, because they never end by themselves.
     """

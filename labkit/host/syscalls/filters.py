@@ -60,7 +60,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return a seccomp filter that applies `action` to the calls in `questions` and to every 32-bit call."""
+    """Return a seccomp filter that applies `action` to the calls that `questions` describe and to every 32-bit call."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -144,7 +144,11 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the call; if not, bytes just read may be another thread's memory."""
+        """Return whether the kernel still holds the call.
+
+        If not, the call's thread may have died and another may have its id, so the bytes that labkit has just read from
+        the thread's memory may be wrong.
+        """
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:

@@ -10,9 +10,9 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def used(kind: str, identifier: int) -> Unseen | None:
-    """Return the action to count when a process uses a SysV object of this `kind`: `shm`, `sem` or `msg`.
+    """Return the `Unseen` that labkit counts when a process uses the SysV object with this id (`identifier`).
 
-    Return None if the object has no key by which a later process could find it.
+    `kind` is `shm`, `sem` or `msg`. Returns None if the object has no key by which a later process could find it.
     """
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
@@ -23,5 +23,8 @@ def used(kind: str, identifier: int) -> Unseen | None:
 
 
 def created(kind: str, key: int) -> Unseen | None:
-    """Return the action to count when a process may create the SysV object with this key; None for a private object."""
+    """Return the `Unseen` that labkit counts when a call may have created the SysV object with this key.
+
+    `kind` is as in `used`. Returns None for a private object, which no later process can find.
+    """
     return Unseen(_NAMES[kind]) if key else None

@@ -62,7 +62,10 @@ def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Interpretat
 
 
 def bind(tracee: Tracee, place: int, size: int) -> Interpretation:
-    """Return the creation of a Unix socket's file, whose name stays when its process ends; None for other sockets."""
+    """Return the effect of binding a Unix socket to a path: a file, which outlives the process. None for other sockets.
+
+    The socket's address has `size` bytes at `place` in the memory of the process.
+    """
     own = address(tracee, tracee.memory(place, size))
     is_file = own is not None and own.family == "unix" and own.host.startswith("/")
     return _made(own.host, CallKind.CREATE) if own is not None and is_file else None

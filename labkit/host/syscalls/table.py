@@ -27,7 +27,7 @@ PROTECTING = frozenset({"mprotect", "pkey_mprotect"})
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of an argument, without which the kernel does not intercept a system call."""
+    """A condition on the low 32 bits of a system call's argument; the kernel intercepts the call only if it holds."""
 
     argument: int
     relation: str
@@ -125,8 +125,8 @@ def questions(kinds: Iterable[str], numbers: dict[str, int], *, protecting: bool
     """Return the system calls that the kernel must intercept, so that labkit sees all effects of these kinds.
 
     `numbers` maps the names of this processor architecture's calls to their numbers; calls that the architecture does
-    not have are left out. Calls whose effects labkit cannot follow are always included, because labkit counts them;
-    only the calls in `PROTECTING` are left out without `protecting`.
+    not have are left out. Calls whose effects labkit cannot follow are included for all `kinds`, because labkit counts
+    them. If `protecting` is false, the calls in `PROTECTING` are left out.
     """
     wanted = {*kinds, CallKind.EXIT}
     held = [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]

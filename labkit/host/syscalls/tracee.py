@@ -100,7 +100,10 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return exactly `size` bytes of the thread's memory. Raises `WillFail` if there are fewer, as `memory`."""
+        """Return exactly `size` bytes of the thread's memory.
+
+        Raises `WillFail` if there are fewer, and the errors of `memory`.
+        """
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
@@ -111,7 +114,7 @@ class Tracee:
         return int.from_bytes(self.exactly(address, 8), "little")
 
     def position(self, address: int) -> int | None:
-        """Return the position in a file that a call passes by its address; None for a null pointer."""
+        """Return the file position stored at `address`, which is an argument of a call; None for a null pointer."""
         return self.number(address) if address else None
 
     def text(self, address: int) -> str:
@@ -168,7 +171,10 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC), writes)
 
     def shared_files(self, address: int, size: int) -> list[str]:
-        """Return the paths of files that share (MAP_SHARED) this part of the memory. Raises the errors of `opened`."""
+        """Return the paths of the files that are mapped (MAP_SHARED) into this part of the thread's memory.
+
+        Raises the errors of `opened`.
+        """
         try:
             lines = [line.split(None, 5) for line in Path(f"/proc/{self.thread}/maps").read_bytes().splitlines()]
         except OSError as error:
@@ -203,7 +209,10 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace `/proc/self`, `/dev/fd` and similar paths, which mean another file in each process."""
+        """Return `name`, but if it begins with `/proc/self`, `/dev/fd` or the like, with the process's id in its place.
+
+        Such paths mean another file in each process; with the id, they mean the same file in labkit.
+        """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

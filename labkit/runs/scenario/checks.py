@@ -23,7 +23,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the lab's own stateful processor keeps the job's counts.
+    """Return the condition that the scenario's job is one whose counts the lab's own stateful processor keeps.
 
     `may` is the end of the error message: what only such jobs may do, such as `change the number of tasks`.
     """

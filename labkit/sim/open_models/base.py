@@ -38,7 +38,8 @@ class ProgramModel(OpenModel, Protocol):
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
         """Convert the learner's answer into actions.
 
-        Raises `ValueError`, with a sentence for the learner, if the answer is invalid.
+        `after` is the state in which the learner's function was called. Raises `ValueError`, with a sentence for the
+        learner, if the answer is invalid.
         """
         ...
 

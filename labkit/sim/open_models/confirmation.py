@@ -79,7 +79,10 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, and then `commits/N`. Raises `ValueError` for an invalid step."""
+        """Return the learner's steps as actions; the last action is that Spark writes its file `commits/N`.
+
+        `after` is the state in which the learner's function was called. Raises `ValueError` for an invalid step.
+        """
         query = after.query
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []

@@ -60,7 +60,7 @@ class OpenDeduplication(Delivery):
         return process.held.name, members(process.ids), members(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, and then `finish`. Raises `ValueError` for an unknown step."""
+        """Return the learner's steps as actions, with `finish` at the end. Raises `ValueError` for an unknown step."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")

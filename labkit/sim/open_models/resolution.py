@@ -121,7 +121,10 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, and then `resolved`. Raises `ValueError` for an invalid step."""
+        """Return the learner's steps as actions, with the action `resolved` as the last one.
+
+        `after` is the state in which the learner's function was called. Raises `ValueError` for an invalid step.
+        """
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:

@@ -127,7 +127,10 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return a clause that says why recovery never finds output to undo; an empty text if it may, or undoes none."""
+    """Return a clause that says why recovery, which undoes output, never finds any to undo.
+
+    The clause is empty if recovery can find such output, or does not undo output at all.
+    """
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
         return ""

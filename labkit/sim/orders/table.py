@@ -84,9 +84,9 @@ def every() -> dict[tuple[str, str, str], Design | None]:
 def under(design: Design, fault: Fault) -> Design | None:
     """Return an order of writes adapted to a fault; None if the fault cannot happen to this order.
 
-    For example, it is None for an expired transaction if the order prepares none. With the fault "lease", the source
-    lends its rows for a limited time, and only the source remembers which rows are done. So the job writes a `notice`,
-    a message to the source, in place of its `decision`, and no `plan`.
+    For example, the result for an expired transaction is None if the order prepares no transaction. With the fault
+    "lease", the source lends its rows for a limited time, and only the source remembers which rows are done. So the job
+    writes a `notice` (a message to the source) instead of its `decision`, and it writes no `plan`.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -98,14 +98,14 @@ def under(design: Design, fault: Fault) -> Design | None:
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) in the table of orders that fits a real system's writes; None if none fits.
+    """Return the cell (block, row, column) of the table of orders that has a real system's design; None if none has it.
 
-    The record that a restart reads counts as the decision in the table. No cell fits if a restart reads no record, or
-    reads only a plan. No cell fits, either, if a restart starts from a decision and skips
-    marked steps, but neither a plan nor a stored state contains the input position.
+    The record that a restart reads counts as the decision in the table. No cell has the design if a restart reads no
+    record, or reads only a plan. The same holds if a restart starts from a decision and skips marked steps, but
+    neither a plan nor a stored state contains the input position.
 
-    Two kinds of writes are ignored, because they change nothing for readers: the operator's state, and staged output
-    that a restart drops, if the order has a marker.
+    Two kinds of writes are ignored, because they change nothing for readers: the operator's state; and, if the order
+    has a marker, staged output that a restart drops.
     """
     start = design.recovery.start
     note = None if start is Start.PLAN else READS.get(start)
@@ -132,7 +132,10 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the names of the real systems in each cell of the table, without those whose verdict assumes a fault."""
+    """Return a dict from cell to the names of the real systems that make their writes in the order of this cell.
+
+    A system whose verdicts include a fault, such as the expiry of a lease, is left out.
+    """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if each.fault is Fault.NONE and (place := square_of(each.design)) is not None:

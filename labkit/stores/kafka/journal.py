@@ -71,7 +71,7 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record a new transaction as the file `NAME.open`, and return its `note`.
+        """Record a new transaction as the file `NAME.open`; return this file's inode and modification time (`note`).
 
         Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the query has
         called `fence`.

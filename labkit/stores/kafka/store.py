@@ -83,7 +83,7 @@ class KafkaStore:
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows after the last stable offset, except those of aborted transactions.
 
-        Their transactions are open, or they are committed but later in the log than an open transaction.
+        The transactions of the rows that it yields are open, or are committed but later in the log than an open one.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -201,7 +201,7 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all unfinished transactions that the local journal or Kafka lists."""
+        """Return the handles of the query's unfinished transactions, which the local journal or Kafka lists."""
         handles = self.journal.unfinished()
         for described in self.transactions():
             with suppress(InvalidInput):

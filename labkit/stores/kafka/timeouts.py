@@ -115,7 +115,10 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed, in the end with the timeout `TIMEOUT`; return the result."""
+        """Run the job until all records are committed, and return the result.
+
+        If `ATTEMPTS` attempts fail with the job's own timeout, the last attempt has the timeout `TIMEOUT`.
+        """
         try:
             return self._tried()
         except LabError:

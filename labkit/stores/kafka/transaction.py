@@ -174,9 +174,9 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
 def join(reader: KafkaConsumer) -> bool:
     """Wait, at most `PATIENCE` seconds, until a subscribed consumer is a member of its group; return whether it is.
 
-    The client's public method `poll` cannot do this safely: it also fetches records, so it needs a short time limit. If
-    the limit ends during a rebalance, and the join succeeds before the next call, kafka-python 3.0.12 forgets the join
-    and joins once more.
+    The client's public method `poll` cannot do this safely: after the join it waits for records as long as its time
+    limit allows, so the limit must be short. But if a short limit ends during a rebalance, and the join succeeds before
+    the next call, kafka-python 3.0.12 forgets the join and joins once more.
     """
     return bool(reader._coordinator.poll(timeout_ms=PATIENCE * 1000))  # noqa: SLF001 - no public name
 

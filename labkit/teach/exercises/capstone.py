@@ -83,9 +83,10 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
 
     Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
     if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
-    so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`. The
-    last names are pairs that are listed in `SAME_CHECKSUMS[digested]` or built from `digested`. The names of a pair
-    have the same CRC-32 or Adler-32, or hash digests that begin alike, which a sink confuses if it cuts digests short.
+    so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`.
+
+    The last names are pairs with the same CRC-32 or Adler-32, or with hash digests that begin alike, so a sink that
+    computes checksums, or cuts digests short, confuses them. `digested`, such as `orders-of-shop`, selects the pairs.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [
@@ -121,8 +122,9 @@ def public(
 ) -> tuple[Variant, ...]:
     """Return one `Variant` for each of `parts`, which are separately graded properties, such as crash safety.
 
-    If `epochs` are given, a sink gets the epoch (fencing number) of its query's writer as the argument before the
-    query's name. `blanks` tells whether names of queries may contain blanks.
+    `epochs` has one list for each of the two queries. If it contains the epoch (fencing number) of the query's writer,
+    the sink gets this epoch as the argument before the query's name. `blanks` tells whether names of queries may
+    contain blanks.
     """
     return tuple(
         Variant(

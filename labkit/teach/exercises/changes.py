@@ -196,7 +196,11 @@ def _longest(word: str) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield cases of the simulated `systems`, each with its system's configuration, and then cases of the `tables`."""
+    """Yield the variant's cases, each with the configuration of its simulated system.
+
+    The first cases occur in runs of the variant's `systems`. The others are put together from its `tables`; for them
+    the configuration is empty.
+    """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
         for case in _met(json.dumps(parameters)):
@@ -351,7 +355,10 @@ def large_counts(number: int) -> dict[str, object]:
 
 
 def many_rows(number: int) -> dict[str, object]:
-    """Return an input of `number` words, with the right table, two with a wrong count near the end, and one cut."""
+    """Return an input of `number` words with four tables: the right one, and three that are wrong.
+
+    Two of the wrong tables have a wrong count near the end; the third lacks the last row.
+    """
     words = [f"word{place:04}" for place in range(number)]
     rows: list[list[object]] = [[word, 1] for word in words]
     wrong = [[*rows[:late], [words[late], 2], *rows[late + 1 :]] for late in (number - 12, number - 1)]

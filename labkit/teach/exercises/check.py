@@ -234,7 +234,7 @@ def _show(finding: Finding) -> None:
 def solutions(name: str) -> dict[str, str]:
     """Return the solutions of an exercise as a dict from title to source, the reference first; empty if none.
 
-    The file is compressed only so that nobody reads a solution by accident.
+    labkit stores the solutions in a compressed file, only so that nobody reads one by accident.
     """
     packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
     return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}

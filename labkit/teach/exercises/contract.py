@@ -257,9 +257,10 @@ class Answer(Protocol):
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink until it makes a request without a reply, as `steps.step` does, and return that event.
+        """Run the learner's sink from its beginning to its first new request, and return that event (see `steps.step`).
 
-        The sink's first argument is the store, and `arguments` are the others. Raises the errors of `call`.
+        `exchanges` are the earlier requests with their replies, and `kind` is the kind of store. The sink's first
+        argument is the store, and `arguments` are the others. Raises the errors of `call`.
         """
 
 
@@ -292,7 +293,7 @@ class Variant:
 
 
 def variant(name: str, **parameters: Any) -> Variant:
-    """Return a configuration of an exercise with this name and these parameters."""
+    """Return a `Variant`, one configuration of an exercise, with this name and these parameters."""
     return Variant(name, tuple(parameters.items()))
 
 

@@ -72,7 +72,10 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill one Spark run at each of the `places`; return the outcomes, each with the text that a reader saw."""
+    """Kill one Spark run at each of the `places`; return each outcome, with a text that says what a reader saw.
+
+    `records` has the number of records per batch for each run.
+    """
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {

@@ -17,9 +17,9 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
     Some variants test instead single messages, each with a table of known ids. With the parameter `known`, this list is
-    the table. With `large`, a large id, the messages or the tables have similar ids. With `size`, the table has this
-    number of ids, which follow `first`; the messages have the ids at some `places` of the table, and the new ids
-    `fresh`.
+    the table. With `large`, a large id, the messages or the tables have similar ids. With `size`, the table has the
+    `size` ids after `first`. Some messages then have known ids, those at the indexes `places` of the table; the others
+    have the new ids `fresh`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -38,7 +38,7 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield message ids and tables of known ids that are similar to `large`, or contain it."""
+    """Yield large message ids, each with a table that has the same id or similar ones (for `large`: `large` + 1)."""
     large = variant["large"]
     for number in (large, *numbers_alike(large)):
         yield number, [3, large, 7]

@@ -112,7 +112,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states of the model in which transactions have ended in every way, and a reader has read any of their rows.
+    """Yield states of the model with every combination of the transactions' statuses and of the rows a reader has read.
 
     `parts` has the number of transactions, and the largest number of rows read (`rows`).
     """
@@ -134,8 +134,8 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 def judge_early(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
 
-    By default, the cases are states of a simulator. With `named`, they are transactions with similar names; with
-    `reads`, they are tables with `reads` rows and as many transactions.
+    By default, the cases are states of a simulator. With the parameter `named`, they are transactions with similar
+    names. With `reads`, the reader has read this number of rows, and there is the same number of transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:

@@ -134,7 +134,7 @@ def runs_alike(step: Step) -> Iterator[Step]:
 
 
 def random_runs(step: Step) -> list[Step]:
-    """Return copies of a step in runs with long random names; a key shorter than these names must be a hash."""
+    """Return copies of a step in runs with long random names; a key shorter than its run's name can only be a hash."""
     letters = Random(step.run)
     names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))
     return [step._replace(run=name) for name in names]
@@ -143,8 +143,8 @@ def random_runs(step: Step) -> list[Step]:
 def bits(keys: Sequence[str]) -> float:
     """Return how many bits of information `keys` can hold at most; a small number reveals that keys are a short hash.
 
-    That is the length of the longest key, without what all keys share at both ends, times the bits of a character of
-    the smallest usual alphabet, such as hexadecimal.
+    That is the length of the longest key, without what all keys share at both ends, times the bits of one character: 4
+    if all characters are hexadecimal digits, for example.
     """
     rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
     characters = set("".join(rest))
@@ -162,7 +162,7 @@ def _without_common_start(texts: Sequence[str]) -> list[str]:
 
 
 def names_alike(name: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs of step names that a careless comparison confuses, or of which one is a word of the journal."""
+    """Yield pairs of step names that a careless comparison confuses; some are the journal's own words (`done`)."""
     for text in ("a", " ", " a", "\n", "1", "-", ".", "'", "\0"):
         yield from ((name, f"{name}{text}"), (f"{name}{text}", name), (name, f"{text}{name}"), (f"{text}{name}", name))
     yield from ((name, name.upper()), (name.title(), name), (f"{name} a", f"{name}-a"), (f"{name} a", f"a {name}"))

@@ -46,10 +46,12 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
 
     `variant` has `rows` in the order of commits, and optionally `first` (the number of rows that exist at the start),
     `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
-    `outage` (the number of messages in a row that a broker refuses while it is down). If it has `held` (the positions
-    of rows that the broker has refused), check only the next step. The same holds for `sent` (the number of rows at the
-    beginning that the process has published; it has marked all of them but the first). If it has `outboxes` (a list of
-    tables), check two runs with each table: in one run the broker refuses every message, in the other run none.
+    `outage` (the number of messages in a row that a broker refuses while it is down).
+
+    Two parameters set an earlier state, from which only the next step is checked: `held` lists the positions of rows
+    that the broker has refused; `sent` is the number of rows, from the first on, that the relay has published, and it
+    has marked these rows except the first. If the variant has `outboxes` (a list of tables), check two runs with each
+    table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)

@@ -332,14 +332,15 @@ def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
-    """Return a list of changes of a version, one for each value: it sets `part`, such as `filter`, to the value."""
+    """Return a list of changes, each of which sets the `part` of a version, such as `filter`, to one of the values."""
     return [{part: value} for value in values]
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
     """Return the cases for one kind of query: each change and some combinations of two changes, with every sink.
 
-    `changes` are those from `places`, and `own` are the changes to the query's keys and values.
+    `changes` are changes to other parts of a version, such as the filter (`places` returns them), and `own` are changes
+    to the query's keys and values.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]

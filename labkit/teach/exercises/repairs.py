@@ -86,7 +86,7 @@ def ends_changed(first: int) -> tuple[Change, ...]:
 
 
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which orders of the item `word` have a wrong number in the table, from the same range."""
+    """Return calls in which the table has each order, of the item `word`, under another number of the same range."""
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
     halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])
@@ -171,7 +171,8 @@ def _ranges(answer: Plain) -> Ranges | None:
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
     """Compare how often each row occurs in both lists, and yield a pair for each row with a difference.
 
-    The pair is the first number of the row's range, and the damage as text. `size` is the length of a range.
+    The repair is by ranges of `size` order numbers. A pair has the first number of the row's range, and the damage as
+    text.
     """
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}

@@ -128,7 +128,7 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 @dataclass(frozen=True)
 class Cases(Generic[T]):
-    """An exercise whose answer is a function that is checked on one case of a variant after the other.
+    """An exercise whose answer is a function, which is checked on each case of a variant in turn.
 
     `wrong` calls the function for one case, and returns the failed result, or None if the answer is right. The message
     for a passed exercise is `right`, in which `{}` becomes the number of cases, and `{name}` a parameter of the

@@ -82,7 +82,8 @@ SAME = ("topic", "partition", "offset", "call")
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's idempotency keys: a call that is repeated after a crash keeps its key, which no other call has.
 
-    With a text `word` and a number `large`, the calls contain similar texts and numbers, which a careless key confuses.
+    If the variant has a text `word` and a number `large`, the calls contain texts and numbers similar to these, which a
+    careless key confuses.
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
@@ -179,7 +180,7 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the separator between topic and call (`parts`) in the key of a row, if a topic's name could contain it.
+    """Yield the text between the row's topic and call (`parts`) in its key, if a topic's name could contain this text.
 
     Then nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
     """

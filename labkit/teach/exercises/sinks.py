@@ -47,7 +47,7 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table that a sink fills by upserts with the learner's keys. Verdicts on sequences of rows are cached."""
+    """The table that a sink fills by upserts with the learner's keys, and a cache of the verdicts on its rows."""
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, list(word_counts(words))
@@ -112,9 +112,9 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a key function gives different records different keys, in an input too long to simulate.
 
-    The input consists of the words of `variant`, `CONFUSED` and many similar words, and then one word again and again,
-    up to offsets near `large`. Keys that are a hash must be long enough (`FEWEST_BITS`). A record that runs again must
-    keep its key.
+    The input begins with the variant's words, the words in `CONFUSED`, and many similar ones. After these, one word
+    comes again and again, up to offsets near `large`. Keys that are a hash must be long enough (`FEWEST_BITS`). If a
+    later run repeats a record, the record must keep its key.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
     texts, keys = list[str](), dict[str, tuple[dict[str, Plain], str]]()
@@ -158,7 +158,7 @@ def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
     """Yield the rows, and repeat some of them with the batch and attempt numbers of another run.
 
-    Repeated are the rows in which a number or word has a new length, and the last row.
+    Repeated are the last row, and every row with a number or word of a length that no earlier row has.
     """
     sizes, row = set[tuple[str, int]](), dict[str, Plain]()
     for row in rows:

@@ -230,7 +230,10 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
 
 
 def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
-    """Return a workflow whose step is called `before` in the journal, and its state; the engine must refuse it."""
+    """Return a workflow and the state of its run, in which a step was renamed from `before` to `name`.
+
+    The journal has the old name, the program the new one, so the engine must refuse to continue.
+    """
     run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
     return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
 

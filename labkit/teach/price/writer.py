@@ -107,7 +107,7 @@ WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, 
 
 
 def write(database: str, way: str, interval: float) -> int:
-    """Run a job for `ROUNDS` commit intervals, in seconds, and return the number of its transactions."""
+    """Run a job for `ROUNDS` commit intervals of `interval` seconds, and return the number of its transactions."""
     count = records(interval)
     connection = connect(database, PATIENCE)
     try:

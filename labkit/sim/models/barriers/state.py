@@ -245,7 +245,7 @@ class Rules(NamedTuple):
 class Settings:
     """The parameters of a simulated job, converted to their types, and the layout of the job that follows from them.
 
-    The sources get the records in turn: record r is at offset r // sources of source r % sources.
+    The sources get the records in turn. If there are n sources, record r has the offset `r // n` in source `r % n`.
     """
 
     rules: Rules

@@ -24,8 +24,8 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
     Each different word has a partition of its own. Partitions are numbered from 1, beginning with the last word in the
-    alphabet. With three partitions, Spark's hash gives the partitions of `hello` and `world` the same numbers, so tests
-    can compare runs of the simulator with real runs on these two words.
+    alphabet. With three partitions, Spark's hash sends `hello` and `world` to the partitions with the same numbers as
+    here, so tests can compare runs of the simulator with real runs on these two words.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -212,8 +212,9 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the steps that remain for a batch that is already written, and the failpoints that are reached all the
-    same.
+    """Return two tuples for a batch that is already written: the steps that remain, and failpoints of skipped steps.
+
+    The driver reaches these failpoints although it skips the steps.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

@@ -158,10 +158,10 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 def _names_alike(bench: Bench) -> TrialResult:
     """Run queries with similar names, each of which writes a batch 0 and repeats it; return the result.
 
-    The first query also writes the batches `LATER_BATCHES`, and then, unless the queries have epochs, more batches
-    until there are `MOST_BATCHES`. If another query's name is a 0 followed by the first query's name, it also writes
-    batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the first query. Finally the
-    first query repeats its batch 0.
+    The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
+    query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
+    first query. If the queries have no epochs, the first query then writes more batches, until all queries together
+    have written `MOST_BATCHES`. Finally the first query repeats its batch 0.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
@@ -364,7 +364,7 @@ def tried(
     more: Sequence[Mapping[str, Any]] = (),
     also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
-    """Test a sink on every axis and on those in `also`, and kill it before every request of its first batch.
+    """Test a sink on the axes of its `kind` and on those in `also`; kill it before every request of its first batch.
 
     `parameters` are the batches and queries. If no fault is found, the sink is also tested with each entry of `more`,
     in the same form. Raises `Unusable` for a wrong request, and the errors of `Answer.step`.

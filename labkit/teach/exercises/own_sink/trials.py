@@ -417,9 +417,9 @@ class Trial:
     ) -> bool:
         """Pass the batches to the sink, from number `first` on; repeat each until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache of earlier
-        recoveries. If one of them began in the same batch and with the same files, this run stops after its last kill,
-        and `finish` copies the rest of the record from the cache.
+        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` caches what happened
+        in earlier runs after their last kill. If one of them was then in the same batch and had the same files as this
+        run after its last kill, this run stops there, and `finish` copies the rest of the record from the cache.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
