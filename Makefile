@@ -9,7 +9,8 @@ unexport PYTHONPATH PYTHONHOME
 
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
 # Four at a time on two cores, since they wait for servers, browsers and pipelines.
-PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=1200 --basetemp=build/tests
+# A test that hangs fails after 25 minutes, with its name, instead of holding up the whole run.
+PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=1200 --timeout=1500 --basetemp=build/tests
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
