@@ -20,7 +20,7 @@ from labkit.core.options import options_of
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.points import LOOP, QUICK_SINK, Extent
+from labkit.crashtest.blackbox.points import LOOP, QUICK_SINK, WHOLE_SINK, Extent
 from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
@@ -53,8 +53,8 @@ UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
     "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
     "effects that only batches after the first {batches} have, timers that need a longer job, a restart on another "
-    "day, {store}more than {loops} crashes at one place, and more than two at different places; pairs of places that "
-    "leave the files as another crash does are a sample."
+    "day, {store}more than one plain start after a recovery, more than {loops} crashes at one place, and more than two "
+    "at different places; pairs of places that leave the files as another crash does are a sample."
 )
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
@@ -87,7 +87,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def extent(self) -> Extent:
-        return QUICK_SINK if self.quick and not self.only else super().extent
+        return QUICK_SINK if self.quick and not self.only else WHOLE_SINK
 
     @property
     def patience(self) -> float:

@@ -30,6 +30,8 @@ class Job(NamedTuple):
     """
     fault: str = ""
     """The kind of fault that a call suffers in the run; empty for a run without one."""
+    crashes: tuple[Any, ...] = ()
+    """The crash points of the run in order (`labkit.crashtest.blackbox.points`), if it is named after them."""
 
 
 def unknown(job: Job, why: str) -> Result:

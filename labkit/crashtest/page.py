@@ -223,7 +223,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
         yield f"{left_out} directed runs, for which no run with one crash can stand in, were not made."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
-        yield f"{untried} pairs of a crash and one in its recovery were not tried."
+        yield f"{untried} possible runs with a crash in a recovery were not made."
     for each in results:
         if each.guarantee is Guarantee.UNKNOWN and not each.skipped:
             yield f"Unknown: {each.id}: {each.unknown or 'the run has no verdict'}"

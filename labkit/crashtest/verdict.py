@@ -152,7 +152,7 @@ class Coverage:
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
     pairs: int
-    """The number of pairs of a crash point and a second crash point in the recovery."""
+    """The number of possible runs with a second crash, in the recovery from the first, and of the tried longer ones."""
     planned: int
     hit: int
     tried: int = 0
@@ -189,7 +189,7 @@ class Coverage:
 
     def __str__(self) -> str:
         tried = f"{self.tried} of {self.found} points"
-        pairs = f"{self.pairs_tried} of {self.pairs} pairs of a point and another in its recovery"
+        pairs = f"{self.pairs_tried} of {self.pairs} runs with a crash in a recovery"
         directed = f" ({self.directed_tried} of {self.directed} directed runs)" if self.directed else ""
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}{writes}"

@@ -34,7 +34,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, States, behind_sync, choose, points
+from labkit.crashtest.blackbox.points import EXIT, Crashes, Point, Recoveries, States, behind_sync, choose, points
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
@@ -124,10 +124,10 @@ def test_of_many_that_are_alike_the_last_and_the_first_two_come_first() -> None:
 def test_second_crashes_are_spread_over_the_first_ones() -> None:
     recovery = effects(*["write a"] * 9, "exit")
     first = [Point(f"p{number}", number) for number in range(4)]
-    chosen, found, directed = Recoveries(dict.fromkeys(first, recovery), recovery).pairs(4)
+    chosen, found, directed = Recoveries({(at,): recovery for at in first}, recovery).pairs(4)
     assert len(found) == 4 * 9
     assert {each.first for each in chosen} == set(first)
-    assert Recoveries(dict.fromkeys(first, recovery), recovery).pairs(4) == (chosen, found, directed)
+    assert Recoveries({(at,): recovery for at in first}, recovery).pairs(4) == (chosen, found, directed)
     assert not directed
 
 
@@ -135,13 +135,13 @@ def test_most_second_crashes_cut_what_is_done_again_behind_what_shows_rows() -> 
     """The second time everything is done again although it was all there: only so readers see it go back."""
     recovery = effects(*["write a", "write b", "rename .c c"] * 9, "exit")
     first = [*(Point(f"p{number}", number) for number in range(6)), Point(EXIT, 7)]
-    chosen, found, directed = Recoveries(dict.fromkeys(first, recovery), recovery, {"write a"}).pairs(3, 0)
+    chosen, found, directed = Recoveries({(at,): recovery for at in first}, recovery, {"write a"}).pairs(3, 0)
     assert directed == {"exit then exit"}
     assert len(found) == 7 * 27 + 1
     told = [each for each in chosen if each.first.name == EXIT]
     assert len(told) == 2
     assert all(each.second.after.startswith("write a #") for each in told)
-    unseen, _, _ = Recoveries(dict.fromkeys(first, recovery), recovery).pairs(3, 0)
+    unseen, _, _ = Recoveries({(at,): recovery for at in first}, recovery).pairs(3, 0)
     told = [each for each in unseen if each.first.name == EXIT]
     assert all(each.second.name.startswith("rename c #") for each in told[:2])
 
@@ -499,10 +499,13 @@ def test_a_sync_is_no_place_for_a_sigkill_but_one_for_the_power() -> None:
 HEALTHY = effects(*["write a", "rename .b b"] * 3, "exit")
 
 
+Found = dict[Crashes, list[Effect]]
+
+
 def names_of(recoveries: dict[str, list[Effect]], most: int | None = None) -> list[str]:
     """The directed pairs for recoveries by the name of the first crash, when `write a` changes the rows."""
     places = {each.name: each for each in points(HEALTHY)}
-    found = {places[name]: done for name, done in recoveries.items()}
+    found: Found = {(places[name],): done for name, done in recoveries.items()}
     return [each.name for each in Recoveries(found, HEALTHY, {"write a"}).pairs(0, most).chosen]
 
 
@@ -539,12 +542,12 @@ def by_states(is_whole: bool) -> list[str]:
     places = {each.name: each for each in points(HEALTHY)}
     first, last = places["write a #1"], places["rename b #3"]
     again = effects("write a", "rename .b b", "exit")
-    before = {
-        first: {"write a #1": "a", "rename b #1": "c", EXIT: "c"},
-        last: {"write a #1": "b", "rename b #1": "a", EXIT: "d"},
+    before: dict[Crashes, dict[str, str]] = {
+        (first,): {"write a #1": "a", "rename b #1": "c", EXIT: "c"},
+        (last,): {"write a #1": "b", "rename b #1": "a", EXIT: "d"},
     }
     states = States(before, frozenset({"a", "b"}), is_whole=is_whole)
-    recoveries = {first: effects("write a", "rename .b b", "write a", "exit"), last: again}
+    recoveries: Found = {(first,): effects("write a", "rename .b b", "write a", "exit"), (last,): again}
     found = Recoveries(recoveries, HEALTHY, {"write a"}, states).pairs(0)
     assert found.directed == {each.name for each in found.chosen} <= found.every
     return [each.name for each in found.chosen]
@@ -556,10 +559,10 @@ def test_of_the_second_crashes_that_leave_equal_files_one_is_tried_and_none_wher
 
 def test_recoveries_that_do_the_same_count_once_although_a_crash_left_a_file() -> None:
     places = {each.name: each for each in points(HEALTHY)}
-    recoveries = {
-        places["write a #1"]: effects("create .b", "write .b", "exit"),
-        places["rename b #1"]: effects("truncate .b", "write .b", "sync .b", "exit"),
-        places["rename b #2"]: effects("write .b", "exit"),
+    recoveries: Found = {
+        (places["write a #1"],): effects("create .b", "write .b", "exit"),
+        (places["rename b #1"],): effects("truncate .b", "write .b", "sync .b", "exit"),
+        (places["rename b #2"],): effects("write .b", "exit"),
     }
     states = States(
         {at: {each.name: (at, each.name) for each in done} for at, done in recoveries.items()},
@@ -568,6 +571,31 @@ def test_recoveries_that_do_the_same_count_once_although_a_crash_left_a_file() -
     )
     found = Recoveries(recoveries, HEALTHY, (), states).by_state()
     assert {pair.first.name for pair in found} == {"rename b #1", "rename b #2"}
+
+
+def third(is_whole: bool, known: str = "") -> list[str]:
+    """The runs with three crashes where the second restart, after `write a #1 then write undo #1`, makes more calls."""
+    [first, *_] = points(HEALTHY)
+    repair = effects("write undo", "write a", "exit")
+    [second, *_] = points(repair)
+    again = effects("unlink undo", "unlink undo", "write undo", "write a", "exit")
+    before: dict[Crashes, dict[str, str]] = {
+        (first,): {"write undo #1": "b"},
+        (first, second): {"unlink undo #1": "b", "unlink undo #2": "c", "write undo #1": "d", "write a #1": "c"},
+    }
+    states = States(before, frozenset({"a", *known}), is_whole=is_whole)
+    found = Recoveries({(first,): repair, (first, second): again}, HEALTHY, (), states).third(9)
+    return [" then ".join(each.name for each in crashes) for crashes in found]
+
+
+def test_a_third_crash_needs_a_state_from_which_no_run_recovered() -> None:
+    start = "write a #1 then write undo #1 then "
+    assert third(is_whole=True) == [f"{start}unlink undo #2", f"{start}write undo #1"]
+    assert third(is_whole=True, known="cd") == []
+
+
+def test_where_files_do_not_tell_a_third_crash_needs_a_kind_of_call_that_no_earlier_start_made() -> None:
+    assert third(is_whole=False) == ["write a #1 then write undo #1 then unlink undo #1"]
 
 
 def test_what_files_do_not_tell_keeps_the_other_reasons_for_a_second_crash() -> None:

@@ -105,6 +105,7 @@ def test_all_pairs_that_the_user_asks_for_are_tried_and_no_more(monkeypatch: pyt
         return jobs if every else []
 
     monkeypatch.setattr(running, "second_crashes", second_crashes)
+    monkeypatch.setattr(running, "third_crashes", list)
     assert [job.id for several in running.rest() for job in several] == ["directed", "c", "d"]
     running.most = running.most._replace(pairs=1)
     assert [job.id for several in running.rest() for job in several] == ["directed"]

@@ -108,7 +108,7 @@ def test_a_write_that_cannot_be_cut_proves_nothing(tmp_path: Path) -> None:
 
 def test_a_crash_loop_is_before_what_shows_rows_first() -> None:
     effects = [effect("t", CallKind.RENAME), effect("p", CallKind.RENAME), effect("end", CallKind.EXIT)]
-    recoveries = dict.fromkeys(points(effects), effects)
+    recoveries = {(at,): effects for at in points(effects)}
     looped = Recoveries(recoveries, effects, frozenset({"rename p"})).loops(2)
     assert [point.name for point in looped] == ["rename p #1", "rename t #1"]
     assert Point("exit", 3) not in looped

@@ -29,6 +29,7 @@ from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     POWER,
     STATE,
+    crashes_job,
     fault_job,
     grown_input_job,
     later_job,
@@ -37,18 +38,18 @@ from labkit.crashtest.blackbox.jobs import (
     older_checkpoint_job,
     outage_job,
     outages,
-    pair_job,
     single_job,
     two_instances_job,
 )
 from labkit.crashtest.blackbox.points import (
     BORDERS,
     EXIT,
+    LOOP,
     NO_STATES,
     SINCE_POINTS,
     THEN,
+    Crashes,
     Importance,
-    Pair,
     Point,
     Recoveries,
     States,
@@ -140,8 +141,8 @@ class Campaign:
         """The ids of all pairs that a recovery gives a reason for; a complete test tries every one of them."""
         self.grown: frozenset[str] = frozenset()
         """The ids of all runs with new input between a crash and its restart; a complete test makes every one."""
-        self.crashed: dict[Point, PipelineRun] = {}
-        """The runs with one crash that proved something, by the point of the crash."""
+        self.crashed: dict[Crashes, PipelineRun] = {}
+        """The runs with crashes that proved something, except crash loops, by the points of the crashes."""
         self.comparison: Comparison | None = None
         """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
@@ -228,9 +229,9 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during the recovery from a first crash, and those with a crash loop.
 
-        Call this after the runs with one crash, which show what restarts do. With `every`, the result has all directed
-        second crashes (those for which something in the restart is a reason), otherwise a limited number. With
-        `--since` it has only crashes at changed lines.
+        Call this after the runs with one crash, which show what restarts do. With `every`, the result has all
+        *directed* second crashes (those that a restart suggests, for example by a call that only restarts make),
+        otherwise a limited number. With `--since` it has only crashes at changed lines.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -242,22 +243,28 @@ class Campaign:
         loops = list(map(loop_job, looped))
         self.directed = directed | {job.id for job in loops}
         self.pairs |= possible | self.directed
-        return [*map(pair_job, chosen), *loops]
+        return [*map(crashes_job, chosen), *loops]
+
+    def third_crashes(self) -> list[Job]:
+        """Return the runs with a third crash, in the recovery from two crashes, that this recovery suggests."""
+        jobs = list(map(crashes_job, self._recoveries().third(self.most.thirds))) if self.most.thirds else []
+        self.directed |= {job.id for job in jobs}
+        return jobs
 
     def _recoveries(self) -> Recoveries:
         effects, harness = self._seen.effects, self.harness
         starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
-        found = {at: start.effects for at, start in starts.items()}
         states = NO_STATES
         if starts and not self.settings.unwatchable:
             self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
-            known += [state for start in starts.values() for state in islice(start.states.values(), 1)]
+            known += [state for at in starts if len(at) == 1 for state in islice(starts[at].states.values(), 1)]
             key = partial(comparison.key, left_out=self._last)
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
             states = States(before, frozenset(map(key, known)), is_whole=is_whole)
+        found = {at: start.effects for at, start in starts.items()}
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
     def _notes_on_states(self) -> list[str]:
@@ -308,10 +315,10 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs; none with `--only` or `--since`.
+        """Yield the runs that depend on all earlier runs; with `--only` or `--since`, these are left out.
 
-        With these options as well, there is one more job if the pipeline keeps state outside of the watched folders.
-        This job starts no process, and its result makes the guarantee unknown.
+        If the pipeline keeps state outside of the watched folders, always yield one more job, which starts no process;
+        its result makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -348,8 +355,8 @@ class Campaign:
 
     def _keep(self, finished: "FinishedRun") -> Result:
         job, run, result = finished
-        if job.group is Group.CRASH and not run.unknown and job.id in self.points:
-            self.crashed[self.points[job.id]] = run
+        if job.crashes and not run.unknown:
+            self.crashed[job.crashes] = run
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
@@ -540,8 +547,9 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come untried crash points, then untried second crashes for which something in a restart is a reason
-        (directed ones), and finally random second crashes, as many as `--pairs` allows.
+        First come untried crash points, then untried *directed* second crashes (those that an earlier restart suggests,
+        for example by a call that only restarts make), then third crashes, and finally random second crashes, as many
+        as `--pairs` allows.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -553,6 +561,7 @@ class Campaign:
         yield from self._while_time([job for job in jobs if job.id in self.directed - tried])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
+        yield from self._while_time(self.third_crashes())
         yield from self._while_time(others[: max(left, 0)])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
@@ -604,19 +613,23 @@ class Campaign:
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
         """Yield the run with one crash at this point, and the run called `name` if that has more crashes after it."""
-        first, then, second = name.partition(THEN)
+        first, *later = name.split(THEN)
         yield single_job(point)
-        if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
+        if name == THEN.join([first] * LOOP):
             yield loop_job(point)
-        elif then:
-            recovery = self.harness.recovery_of(self.crashed[point]) if point in self.crashed else None
-            recovered = [each for each in points(recovery.effects if recovery else ()) if each.is_called(second)]
-            if not recovered:
+            return
+        crashes: Crashes = (point,)
+        for wanted in later:
+            recovery = self.harness.recovery_of(self.crashed[crashes]) if crashes in self.crashed else None
+            passed = [each for each in points(recovery.effects if recovery else ()) if each.is_called(wanted)]
+            if not passed:
+                place = THEN.join(each.name for each in crashes)
                 raise InvalidInput(
-                    f"--only {name}: the restart after a crash at {first} does not pass the crash point {second}; "
+                    f"--only {name}: the restart after a crash at {place} does not pass the crash point {wanted}; "
                     "choose an id from the report of a whole test."
                 )
-            yield pair_job(Pair(point, recovered[0]))
+            crashes = (*crashes, passed[0])
+            yield crashes_job(crashes)
 
     def _one_further(self, name: str) -> Iterator[Job]:
         for job in self.further.last_jobs():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
+from labkit.crashtest.blackbox.points import LOOP, THEN, Crashes, Point
 from labkit.crashtest.blackbox.power_cut import Journal, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
@@ -30,19 +30,23 @@ TWO = "two_instances"
 
 
 def later_job(end: Point) -> Job:
-    """Return the run that crashes at the command's end, recovers, and then starts the command once more.
+    """Return the run that crashes at the command's end, recovers, and then starts the command again a few times.
 
-    The test waits `--pause` seconds before the last start, so that a lease or a record of finished work may expire.
+    The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
+    expire.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, end)
         harness.recover(run)
-        if not run.stuck:
-            pause = harness.settings.pause
-            later = f", {pause:.3g} s later" if pause else ""
-            run.notes.append(f"it was started once more after the recovery{later}, without a crash")
-            time.sleep(pause)
+        pause = harness.settings.pause
+        for number in range(harness.settings.extent.later):
+            if run.stuck:
+                return
+            if not number:
+                later = f", {pause:.3g} s later" if pause else ""
+                run.notes.append(f"it was started again after the recovery{later}, without a crash")
+                time.sleep(pause)
             harness.recover(run)
 
     title = "a plain start after the recovery from a crash at the end of the command"
@@ -84,7 +88,7 @@ def two_instances_job(held: str) -> Job:
 
 def single_job(point: Point) -> Job:
     """Return the run with one crash, at this point."""
-    return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
+    return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]), crashes=(point,))
 
 
 def fault_job(point: Point, fault: Fault) -> Job:
@@ -98,10 +102,11 @@ def fault_job(point: Point, fault: Fault) -> Job:
     )
 
 
-def pair_job(pair: Pair) -> Job:
-    """Return the run with two crashes: one in the first start, and one during the recovery from the first crash."""
-    title = f"{pair.first}; then, in the recovery, {pair.second}"
-    return Job(pair.name, title, Group.PAIR, partial(_crash, points=pair))
+def crashes_job(crashes: Crashes) -> Job:
+    """Return the run with several crashes: one in the first start, and each other one in the restart after the last."""
+    name = THEN.join(point.name for point in crashes)
+    title = "; then, in the recovery, ".join(map(str, crashes))
+    return Job(name, title, Group.PAIR, partial(_crash, points=crashes), crashes=crashes)
 
 
 def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:

@@ -61,14 +61,21 @@ class Extent(NamedTuple):
     large: int
     seconds: float
     """The time budget for all runs in seconds, raised if the planned runs need more."""
+    thirds: int
+    """The runs with a third crash, in the restart after two crashes."""
+    later: int = 3
+    """The plain starts after a recovery, in one run."""
     conditions: bool = True
     """Whether the test also tries conditions, situations that no sink withstands without help."""
 
 
-QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, faults=12, large=2, seconds=170.0)
-QUICK_SINK = QUICK._replace(points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, conditions=False)
-"""The extent of a quick test of a Spark sink, each of whose runs costs one start of Spark."""
-WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, faults=60, large=4, seconds=900.0)
+QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, faults=12, large=2, seconds=170.0, thirds=0)
+WHOLE = Extent(
+    points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, faults=60, large=4, seconds=900.0, thirds=20
+)
+# Each run of a Spark sink costs a start of Spark for each start of the job.
+QUICK_SINK = QUICK._replace(points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, conditions=False)
+WHOLE_SINK = WHOLE._replace(later=1, thirds=0)
 
 
 class Point(NamedTuple):
@@ -140,10 +147,10 @@ BORDERS = 3
 def cuts(call: Call) -> dict[str, int]:
     """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
 
-    Three positions are borders between memory pages, where Linux may end the write of a killed process. Two are for
-    text with a row per line: at the end of a row, and within the last row. These two stand for the same
-    write at another place of the file, where a border between pages could fall there. Aligned blocks have no such two
-    positions, because a file of aligned blocks has no write at another place.
+    Three positions are borders between memory pages, where Linux may end the write of a killed process. Two more are
+    for text with a row per line: at the end of a row, and within the last row. If the same text were written at another
+    offset of the file, a page border could lie there. Aligned blocks have only the first three positions, because an
+    aligned block is never written at another offset.
     """
     pages = borders(call)
     places = {}
@@ -310,6 +317,10 @@ class Pair(NamedTuple):
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
+Crashes = tuple[Point, ...]
+"""The crash points of one run in order: the first is in the first start, each other one in the next restart."""
+
+
 class Pairs(NamedTuple):
     """The pairs of crashes that a test tries, and all possible ones."""
 
@@ -324,41 +335,43 @@ class Pairs(NamedTuple):
 class States(NamedTuple):
     """The states of a pipeline's files before each system call of its restarts. Equal states have equal values."""
 
-    before: Mapping[Point, Mapping[str, Hashable]]
-    """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
+    before: Mapping[Crashes, Mapping[str, Hashable]]
+    """The states before each effect of a restart, by the crashes before it and the name of the effect."""
     known: frozenset[Hashable]
     """The states from which runs with one crash recover."""
     is_whole: bool
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
-    def after(self, pair: Pair) -> Hashable | None:
-        """Return the state of the files after both crashes of a pair; None if it is not known."""
-        return self.before.get(pair.first, {}).get(pair.second.name)
+    def after(self, crashes: Crashes) -> Hashable | None:
+        """Return the state of the files after two or more crashes; None if it is not known."""
+        return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
 
 
 NO_STATES = States({}, frozenset(), is_whole=False)
 
 
 class Recoveries:
-    """Decides by the restarts that a test has seen where a second crash is worthwhile.
+    """Decides where a further crash is worthwhile, from the restarts that a test has seen.
 
-    A pair of crash points is *directed* if something that the restart did is the reason for the second point, for
-    example a call that only restarts make. All other pairs are sampled at random.
+    A pair of crash points is *directed* if the restart after the first crash suggests the second point, for example by
+    a call that only restarts make. All other pairs are sampled at random.
     """
 
     def __init__(
         self,
-        recoveries: Mapping[Point, Sequence[Effect]],
+        recoveries: Mapping[Crashes, Sequence[Effect]],
         healthy: Sequence[Effect],
         showing: Container[str] = (),
         states: States = NO_STATES,
     ) -> None:
-        """Store the restarts: `recoveries` maps each crash point to the effects of the restart after it.
+        """Store the restarts: `recoveries` maps the crashes of a run to the effects of the restart after the last one.
 
         `healthy` are the effects of the run without a crash, and `showing` has the families of the calls that change
         the reader's rows.
         """
-        self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
+        first = {each[0]: effects for each, effects in recoveries.items() if len(each) == 1}
+        self._recoveries = dict(sorted(first.items(), key=lambda item: item[0].number))
+        self._restarts = {each: effects for each, effects in recoveries.items() if len(each) > 1}
         self._healthy, self._showing = healthy, showing
         self._ranking = Importance(healthy, showing)
         self._states = states
@@ -366,7 +379,7 @@ class Recoveries:
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return the pairs of crashes to try: up to `most_directed` directed pairs (all if None), and `most` others.
 
-        A pair is directed if something that the restart did is the reason for the second crash; the others are random.
+        A pair is directed if the restart after the first crash suggests the second crash; the others are random.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
@@ -400,6 +413,35 @@ class Recoveries:
                 chosen[pair] = None
                 known.add(state)
         return list(chosen)
+
+    def third(self, most: int) -> list[Crashes]:
+        """Return up to `most` runs with a third crash, in the restart after two crashes.
+
+        If the pipeline keeps nothing but files, each third crash leaves them in a state from which no run has recovered
+        yet. Otherwise it prevents a kind of call that no start after fewer crashes made. Restarts that make the same
+        calls count once. Each call of a restart is cut once before any call is cut twice.
+        """
+        alike = {tuple(each.name for each in effects): crashes for crashes, effects in self._restarts.items()}
+        known = {*self._states.known, *map(self._states.after, self._restarts)}
+        met = {EXIT, *(each.family for effects in (self._healthy, *self._recoveries.values()) for each in effects)}
+        ranks: dict[Crashes, tuple[int, int]] = {}
+        turns: Counter[str] = Counter()
+        for crashes in alike.values():
+            effects = self._restarts[crashes]
+            families = {each.name: each.family for each in effects}
+            ranking = Importance(effects, self._showing)
+            for point in points(effects):
+                state = self._states.after((*crashes, point))
+                if self._states.is_whole and state is not None:
+                    is_new = state not in known
+                    known.add(state)
+                else:
+                    is_new = families.get(point.name, EXIT) not in met
+                    met.add(families.get(point.name, EXIT))
+                if is_new:
+                    ranks[*crashes, point] = turns[point.name], ranking.of(point)
+                    turns[point.name] += 1
+        return sorted(ranks, key=ranks.__getitem__)[:most]
 
     def by_state(self) -> list[Pair]:
         """Return the pairs after which the state of the files is known, the most important pairs first.

@@ -540,8 +540,10 @@ class Harness:
             run.notes.append(f"{OUTAGE} after {moment}: {error}")
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the start that recovered from the first crash of a run; None if there was none."""
-        later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
+        """Return the start that recovered from the last crash of a run; None if there was none."""
+        killed = [number for number, each in enumerate(run.starts) if each.over is Over.KILLED]
+        starts = run.starts[killed[-1] + 1 :] if killed else []
+        later = [each for each in starts if not self._refuses(each)] or starts
         return next(iter(later), None)
 
 

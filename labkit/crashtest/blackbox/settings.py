@@ -26,8 +26,9 @@ CHECKPOINT = "copied_checkpoint"
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
     "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, reads, "
-    "closes and new connections that fail, a store that is locked{faults}, more than {loops} crashes at one place, and "
-    "more than two at different places; pairs of places that leave the files as another crash does are a sample."
+    "closes and new connections that fail, a store that is locked{faults}, more than {later} plain starts after a "
+    "recovery, more than {loops} crashes at one place, and more than {places} at different places; pairs of places "
+    "that leave the files as another crash does{thirds} are a sample."
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
@@ -191,6 +192,9 @@ class PipelineSettings(SharedOptions):
             grown="" if self.more else "input that grows between a crash and its restart (--more tries it), ",
             faults=f", the faults {untried} (--fault tries them)" if untried else "",
             loops=LOOP,
+            later=self.extent.later,
+            places="three" if self.extent.thirds else "two",
+            thirds=", and three crashes," if self.extent.thirds else "",
         )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
