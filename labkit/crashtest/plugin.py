@@ -186,12 +186,15 @@ def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", 
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group
 
-    for result in results():
-        if result.skipped:
-            pytest.skip(result.unknown)
-        if reason := f"unknown: {result.unknown}" if result.unknown else weaker(result, expected, also):
+    made = results()
+    for result in made:
+        reason = f"unknown: {result.unknown}" if result.unknown else weaker(result, expected, also)
+        if reason and not result.skipped:
             story = "\n".join(f"  {line}" for line in result.story)
             pytest.fail(f"{result.title}\n{reason}\n\n{story}", pytrace=False)
+    for result in made:
+        if result.skipped:
+            pytest.skip(result.unknown)
         if result.group is Group.CONDITION and result.violated:
             pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
 

@@ -149,7 +149,7 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return sentences on the runs that were not performed, because of `--only` or for lack of time."""
+        """Return sentences on the runs that count as not made, because of `--only`, or for the reasons of `skipped`."""
         left_out = ["every run that --only does not name"] if self.settings.only else []
         reasons = _by_reason(self.summary.skipped()).items()
         return left_out + [f"{_first(ids)}: {reason.removeprefix('not run: ')}" for reason, ids in reasons]

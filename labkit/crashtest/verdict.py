@@ -61,7 +61,7 @@ class Result:
     stuck: str = ""
     unknown: str = ""
     skipped: bool = False
-    """Whether the run was not performed because no time was left; `unknown` then says so."""
+    """Whether the run counts as not made, for example because no time was left; `unknown` has the reason."""
     evidence: Sequence[Mapping[str, Any]] = ()
     notes: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
@@ -236,7 +236,10 @@ class Summary:
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of the runs that were not made for lack of time, except runs with faults."""
+        """Return the results of runs that count as not made, except runs with faults.
+
+        There was no time for them, or the restart did not come to the point of their second crash.
+        """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:

@@ -430,13 +430,15 @@ class Campaign:
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
         self._stories[job.id] = story
+        # Threads may take turns in another way, so that a restart makes other calls. Such a pair counts as not tried.
+        is_elsewhere = job.group is Group.PAIR and run.unknown.startswith(NEVER_REACHED) and bool(run.crashes)
         result = Result(
             job.id,
             job.title,
             job.group,
             stuck=run.stuck,
             unknown=run.unknown,
-            skipped=run.unknown.startswith(NOT_SUFFERED),
+            skipped=is_elsewhere or run.unknown.startswith(NOT_SUFFERED),
             evidence=run.crashes,
             notes=tuple(run.notes),
             story=text(story),
