@@ -11,8 +11,10 @@ import pytest
 
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.judge import Guarantee
 from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.campaign import Campaign, FinishedRun
+from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import _check_started, _made_by_reader
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
@@ -21,7 +23,7 @@ from labkit.crashtest.harness.plain_job import READY
 from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
 from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.options import Demand
-from labkit.crashtest.plugin import CrashTests
+from labkit.crashtest.plugin import CrashTests, _compare_runs
 from labkit.crashtest.rows import generate
 from labkit.crashtest.sink_variants import SinkVariants
 from labkit.crashtest.verdict import Group, Result
@@ -109,6 +111,35 @@ def test_all_pairs_that_the_user_asks_for_are_tried_and_no_more(monkeypatch: pyt
     assert [job.id for several in running.rest() for job in several] == ["directed", "c", "d"]
     running.most = running.most._replace(pairs=1)
     assert [job.id for several in running.rest() for job in several] == ["directed"]
+
+
+@pytest.mark.parametrize(
+    ("group", "crashes", "counts_as_tried"),
+    [(Group.PAIR, 1, False), (Group.PAIR, 0, True), (Group.CRASH, 0, True)],
+    ids=["second point", "first point of a pair", "single point"],
+)
+def test_only_a_second_crash_that_is_never_reached_counts_as_not_tried(
+    tmp_path: Path, group: Group, crashes: int, counts_as_tried: bool
+) -> None:
+    run = PipelineRun(
+        "a then b",
+        "",
+        tmp_path,
+        unknown=f"{NEVER_REACHED}: the command ended",
+        crashes=[{"point": "a", "at": 0.0, "killed": [1]}] * crashes,
+    )
+    result = campaign()._judged(Job("a then b", "", group), run)
+    assert result.skipped is not counts_as_tried
+
+
+def test_pytest_fails_for_a_wrong_run_after_one_that_was_left_out() -> None:
+    left_out = Result("a", "a", Group.PAIR, unknown="never reached", skipped=True)
+    with pytest.raises(pytest.skip.Exception, match="never reached"):
+        _compare_runs(lambda: [left_out], Guarantee.EXACTLY_ONCE, ())
+    with pytest.raises(pytest.fail.Exception, match="failed to recover"):
+        _compare_runs(
+            lambda: [left_out, Result("b", "b", Group.PAIR, stuck="failed to recover")], Guarantee.EXACTLY_ONCE, ()
+        )
 
 
 def harness(tmp_path: Path, begin: Any) -> Harness:
