@@ -93,7 +93,7 @@ def test_a_search_names_what_is_broken_and_shows_the_shortest_run():
     assert f"VIOLATED {claim}" in str(bad)
     assert lab.replay(bad.counterexample(claim)).violated[claim] == because
     assert bad.counterexample() == bad.counterexample(claim)
-    with pytest.raises(InvalidInput, match="No violated property is called"):
+    with pytest.raises(InvalidInput, match="is not a violated property"):
         bad.counterexample("nonsense")
 
 

@@ -160,7 +160,10 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of an archive inside another archive; every file gets `when`, the date of the inner archive."""
+    """Yield the files of an inner archive, which lies at `path` in another archive and consists of the bytes `content`.
+
+    Every file gets the date `when`, which is the date of the inner archive as a whole.
+    """
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:

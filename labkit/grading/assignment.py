@@ -24,7 +24,10 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return an assignment of the notebooks that `words` name or number. Raises `InvalidInput`."""
+    """Return an assignment of notebooks. Each of `words` is the name, the file name or the number of a notebook.
+
+    Raises `InvalidInput` if there is no such notebook, or if `deadline` is not a date and time in ISO format.
+    """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     due = rules.moment(deadline, "--deadline") if deadline else None
     notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)

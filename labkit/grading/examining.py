@@ -109,10 +109,11 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Ask the functions of the exercises `asked` again in another process; return the exercises to ask once more.
+        """Run the notebook in another process, and ask the functions of the exercises `asked` there once more.
 
-        The cells numbered in `without` are not run. An exercise without a reply must be asked once more, but fails if
-        this run `is_last`. In the last run, the number of a cell that ends the run is added to `without`.
+        Returns the exercises that must be asked yet again, because they have not replied. If `is_last`, an exercise
+        that does not reply fails instead. If a cell then ends the process, only the exercise of this cell fails, the
+        other exercises are returned, and the cell's index is added to `without`, the cells that are not run.
         """
         silent = []
         with self.restarted().run(
@@ -136,7 +137,11 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the second run (all if none did), and return the others in `asked`."""
+        """Fail the exercise whose cell ended the notebook's second run, and return the other exercises in `asked`.
+
+        `without` has the indices of the cells that were not run; the index of this cell is added. If no single cell
+        ended the run, all exercises fail.
+        """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:

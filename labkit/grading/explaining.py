@@ -27,7 +27,11 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the learner's own error message to each failed exercise, if no hidden value can be in it."""
+    """Add the learner's own error message to each failed exercise, if no hidden value can be in the message.
+
+    `items` has the results by exercise name. `without` has the indices of the cells in `prepared` that must not be run,
+    because they ended an earlier run.
+    """
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -77,7 +81,11 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the first error that the learner's code raises in the public test cases."""
+    """Return, by exercise name, the first error that the learner's code raises in the public test cases.
+
+    The notebook runs in the sandbox without the cells whose indices are in `without`. If a cell ends this run, the
+    result is empty.
+    """
     left_out = set(without)
     errors: dict[str, str] = {}
     deadline = time.monotonic() + _SECONDS

@@ -910,7 +910,8 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
     """Return the parameters of a case in which two queries write rows: their batches, names and writers' epochs.
 
-    The first query writes `size` batches of rows with large ids, the other three batches of rows with ids from 0 on.
+    The first query writes `size` batches, whose rows have large ids. The second query writes three batches, whose rows
+    have ids from 0 on. `names` and `epochs` are pairs, of which the second query takes the second element.
     """
     batches, others = (capstone.numbered(_contents(c, each)) for each in (size, 3))
     return {

@@ -56,7 +56,7 @@ class KnownAnswer:
         return self.call(kind, exchanges, arguments)
 
     def repeat(self) -> None:
-        """Do nothing, because a constant cannot change."""
+        """Do nothing: the answer is a constant, so a repeated question would get the same reply."""
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
@@ -90,9 +90,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Let a person grade a free-text exercise if the notebook has no text under the exercise's name.
+    """Let a person grade a free-text exercise if the learner's code has assigned no text to the exercise's variable.
 
-    Only a person can see whether `cell`, the text of the learner's cell, contains an answer.
+    The learner may have written the answer elsewhere in the cell, for example in a comment. So the person reads `cell`,
+    the source of the cell.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return

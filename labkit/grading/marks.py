@@ -81,7 +81,7 @@ class HandMarks:
 
 
 def answer_to(reasons: Iterable[str]) -> str:
-    """Return the text that a CSV line needs in its column `answers` to answer regrade requests with these reasons.
+    """Return the text for the column `answers` of a CSV line that answers the regrade requests with these `reasons`.
 
     The text has a digest of each reason, so a later request with another reason still counts as unanswered.
     """
@@ -146,7 +146,10 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return a pair: the points in a CSV line (or None), and whether `bonus` follows them. Raises `InvalidInput`."""
+    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` stands after the number.
+
+    Raises `InvalidInput` if the line's column `points` contains anything else.
+    """
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()

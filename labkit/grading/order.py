@@ -202,9 +202,10 @@ class Order(Options):
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """Return a dict from option to value for the options about the class, which the output folder stores.
+        """Return a dict from name to value of the options that describe the students' class, such as the roster.
 
-        Later commands read them. Paths are absolute, because a later command may run in another directory.
+        The value is None if the user has not given the option. The output folder stores this dict for later commands.
+        Paths are absolute, because a later command may run in another directory.
         """
         marks = "\n".join(filter(None, map(_named, self.marks)))
         return {

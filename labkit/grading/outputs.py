@@ -147,7 +147,11 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether the stored record is valid; if so, update its facts about the file, which affect no points."""
+    """Return whether the submission's record in the folder `out` is still valid, so that nothing has to be graded.
+
+    If it is valid, facts in the record that do not affect grading, such as the submitted file's name and date, are
+    updated from `one`.
+    """
     record = stands(one, out, course, seed)
     if record is None:
         return False

@@ -217,9 +217,10 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student that a file name states beside a notebook, as in `ada-06_sinks.ipynb`.
+    """Return the student who is named in the file name `name`, for example `ada` in `ada-06_sinks.ipynb`.
 
-    If `name` states only the notebook, the student is called `root`, like the folder or archive.
+    The names in `notebooks` are not part of the student's name. If nothing else is left, the student is called `root`,
+    which is the name of the folder or archive that contains the file.
     """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:

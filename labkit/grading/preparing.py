@@ -42,7 +42,10 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of the notebook to execute; its last cell answers the check functions' questions."""
+        """Return the JSON of the notebook to execute; its last cell answers the check functions' questions.
+
+        The cells whose indices in `cells` are in `without` are left out.
+        """
         sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])
 
@@ -166,7 +169,11 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
 def _oddities(
     submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str], ungraded: Collection[str]
 ) -> list[str]:
-    """Return notes on what is unusual in a notebook but tolerated; answers to exercises in `ungraded` are not noted."""
+    """Return notes on what is unusual in a submitted notebook but tolerated, such as cells in another order.
+
+    `names` are the exercises to grade. `ungraded` are other exercises of the released notebook; an answer to one of
+    them is not unusual, so it is not noted as a cell that belongs to no exercise.
+    """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]
     notes = [

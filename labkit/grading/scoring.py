@@ -169,10 +169,11 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the questions that points by hand have settled, as pairs (submission's key, question).
+    """Return the questions for the instructor that points by hand have settled, as pairs (submission's key, question).
 
-    A question about a group is settled only for all its members. For questions that are still open, add the exercises
-    that need points by hand to `to_decide` of the row.
+    For example, it is a question whether a file that labkit could not read is an answer. If a group of students made
+    the submission, the question is settled only when all of them have points by hand. For a question that is still
+    open, add to `to_decide` of each student's row the exercises that need points by hand.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -298,7 +299,11 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Add a student's own and `listed` regrade requests to the row, and unanswered or unfitting ones to `doubts`."""
+    """Add a student's regrade requests to the row: those in the student's files, and those that an instructor listed.
+
+    `listed` maps exercises to lines of the instructor's table. Requests that nobody has answered are added to `doubts`.
+    A request for an exercise that does not count is added only to `doubts`.
+    """
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
@@ -316,9 +321,10 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Return the lines of a CSV file as a dict from row key to a dict from exercise to lines.
+    """Find the student of each line of a CSV file; return a dict from row key to a dict from exercise to lines.
 
-    A line that fits no student, or several, becomes a doubt, in which `what` names its content: `points` or `requests`.
+    `marks` are the lines. For a line that fits no student, or several, a sentence is added to `doubts`. In this
+    sentence, the word `what` says what the line contains: `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)

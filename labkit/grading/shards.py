@@ -115,10 +115,11 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts): those in `paths`, or directly in one of `paths`.
+    """Return the output folders of shards (separately graded parts).
 
-    The folder `out` is left out. `alone` is false if this run itself grades a shard. Raises `InvalidInput` for a
-    missing folder and, if `alone`, for a path in which no `labkit grade` has written.
+    Each of `paths` is such a folder, or a folder that contains several. The folder `out` is left out. `alone` is false
+    if this run itself grades a shard; then a path without any output is allowed, because other shards may not have
+    begun. Otherwise such a path raises `InvalidInput`, as does a path that is not a folder.
     """
     folders: list[Path] = []
     for path in paths:

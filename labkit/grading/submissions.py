@@ -264,10 +264,11 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return a dict from notebook to questions about files, such as a PDF, that may be answers in another form.
+    """Return questions for the instructor about files, such as a PDF, that may be answers in another form.
 
-    The key is "" if the file's name states no notebook, or states a notebook that is in `graded`. A text file counts
-    only if `is_empty`, that is, if the notebooks in `graded` contain no answer.
+    The result is a dict from a notebook's name to the text of all questions about files for this notebook. The key is
+    "" for files whose name contains no notebook's name, or the name of a notebook in `graded`. A text file counts only
+    if `is_empty`, that is, if the notebooks in `graded` contain no answer.
     """
     questions: dict[str, str] = {}
     for one in others:

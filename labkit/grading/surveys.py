@@ -49,10 +49,11 @@ def survey(
 
 
 def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
-    """Return the names of the repositories that GitHub Classroom has cloned into a folder named `above`.
+    """Return the names of the repositories that GitHub Classroom has cloned; the list is empty if there are none.
 
-    Copied or zipped clones have no `.git`, so labkit recognises clones by their names: `assignment-user` in a folder
-    `assignment-submissions`. If `above` contains only one folder, the clones may be in that folder.
+    `paths` are the files in a folder or archive, and `above` is its name. Copied or zipped clones have no `.git`, so
+    labkit recognises clones by their names: `assignment-user` in a folder `assignment-submissions`. This folder is
+    `above` itself, or the only folder in `above`.
     """
     listed = [path for path in paths if len(path.parts) > 1 or path.suffix.lower() == ".zip"]
     names = sorted({_stem(path) for path in listed})
@@ -108,7 +109,11 @@ def _noted(content: bytes) -> Person | None:
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return a dict from repository to GitHub user. GitHub Classroom names a repository `assignment-user`."""
+    """Return a dict from repository to GitHub user. GitHub Classroom names a repository `assignment-user`.
+
+    The assignment's name follows from `above`, the folder of the repositories, if it is `assignment-submissions`.
+    Otherwise it is the common beginning of the repositories' names; a single repository's name is then the user.
+    """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:

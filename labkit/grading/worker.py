@@ -189,9 +189,10 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start the two processes that fork sandboxes, one for each run of the notebook, if they will be needed.
+        """Start the two processes that fork sandboxes, one for each run of the notebook, if both will be needed.
 
-        Only exercises that ask for a function need the second run. Without such an exercise, start neither process now.
+        Only exercises that ask for a function need the second run. If `attempted` has no such exercise, nothing is
+        started here; the first process then starts when `sandbox` is first used.
         """
         # The second one runs the notebook again with another hash seed. It starts now, to save time.
         for number in range(2 if any(map(is_function, attempted)) else 0):

@@ -116,8 +116,9 @@ class Expander(Generic[StateT]):
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """Provide, for a `with` block, a breadth-first search that runs on `cores` processes.
 
-    They share each level with at least `wide` states, and later levels that are not much smaller; one process handles
-    the other levels. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
+    A level is the set of states with the same distance from the start. The processes share the work on a level if it
+    has at least `wide` states; after the first such level, a third of `wide` is enough. One process alone handles
+    smaller levels. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")

@@ -27,7 +27,10 @@ class StateJudge(ABC, Generic[StateT]):
 
     @abstractmethod
     def history(self, state: StateT) -> History:
-        """Return the rows that an outside reader has seen so far; in a final state the reader reads all rows again."""
+        """Return the rows that an outside reader has seen up to this state.
+
+        The history ends with a complete read of the store (a `Reading`), as if the run ended in this state.
+        """
 
     def verdict(self, state: StateT) -> Verdict:
         """Return the verdict on a run that would end in this state: which rows are lost, duplicated or unexpected."""

@@ -76,12 +76,15 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """The path of the file that says how a task ended after the crash suspended it and somebody continued it."""
+        """The path of the file that says how a task ended if its process was suspended (SIGSTOP) and then continued."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block; if the crash suspends it and somebody continues it, record how it ends."""
+        """Run a task in a `with` block, and note its end if the planned crash suspends this process during the task.
+
+        The task can end only after somebody has continued the process (SIGCONT). The note is the file `afterwards`.
+        """
         try:
             yield
         except Exception as error:

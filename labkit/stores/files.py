@@ -110,7 +110,10 @@ class StagedFile:
     def rename(self, target: Path) -> None:
         """Rename the file after `seal`, under the folder's lock. Raises `JobFailed` if an abort has removed it."""
         if not self._is_there():
-            raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
+            raise JobFailed(
+                f"{self.path}: the transaction {self.handle} cannot continue, because a recovery or another writer has "
+                "aborted it; begin another."
+            )
         # The descriptor is closed after the rename: until then it keeps the inode alive that `_is_there` compares.
         self.path.rename(target)
         self._file.close()

@@ -125,7 +125,10 @@ class SimulatedTransaction:
         query = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
         # The number distinguishes this begin from a later one under the same name, after an abort in between.
         if connection.execute(query, [self._number, self._name]).fetchone() is None:
-            raise JobFailed(f"The transaction {self._name} was aborted while it was open; begin another.")
+            raise JobFailed(
+                f"The transaction {self._name} cannot continue, because a recovery or another writer has aborted it; "
+                "begin another."
+            )
         connection.executemany(_INSERT, [(*row[:5], self._name) for row in self._buffer])
 
     def _refuse_closed(self) -> None:

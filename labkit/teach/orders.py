@@ -142,7 +142,7 @@ class Order(OnCard):
         if claim is None:
             return next(iter(broken.values()))
         if claim not in broken:
-            raise InvalidInput(f"No violated property is called {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
+            raise InvalidInput(f"{claim[:40]!r} is not a violated property; {nearest(claim[:40], list(broken))}")
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:

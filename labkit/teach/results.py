@@ -180,7 +180,7 @@ class Search:
         if not by_name:
             raise InvalidInput("No schedule violates a property, so there is no counterexample to show.")
         if claim is not None and claim not in by_name:
-            raise InvalidInput(f"No violated property is called {claim!r}; {nearest(claim, list(by_name))}")
+            raise InvalidInput(f"{claim!r} is not a violated property; {nearest(claim, list(by_name))}")
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def _near(self, claim: str) -> Trace:

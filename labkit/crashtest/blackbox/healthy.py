@@ -228,7 +228,10 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a note, in a list, on files that the reader changed; `before` has each file's earlier time and size."""
+    """Return a list with one note if the reader has changed files in the watched folders, otherwise an empty list.
+
+    `before` maps each file's path to its modification time and size before the reader ran.
+    """
     watched = harness.settings.watched
     namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
     changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]

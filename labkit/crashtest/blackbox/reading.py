@@ -86,7 +86,8 @@ class HelperCommand:
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
         """Return the rows that the command prints as JSON Lines; `asleep` is ignored, as only `Reader.values` needs it.
 
-        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` for another output.
+        Raises `ReaderFailed` if the command fails or takes more than `seconds`, and `InvalidInput` if it prints
+        anything but JSON Lines.
         """
         return lines(self.run(seconds), self.option)
 
@@ -158,7 +159,11 @@ class HelperCommands:
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows that are in the store now. Raises `ReaderFailed`, or `InvalidInput` for other values."""
+        """Return the rows that are in the store now.
+
+        Raises `ReaderFailed` if the user's reader fails, and `InvalidInput` if it would fail at every later call as
+        well, for example because a command prints anything but JSON Lines.
+        """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def expected(self) -> list[Any] | None:

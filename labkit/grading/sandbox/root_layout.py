@@ -53,7 +53,10 @@ def __getattr__(name: str) -> object:
 
 
 def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
-    """Copy labkit without the grader and with stubs for `withheld`. Raises `GradingError` if one does not exist."""
+    """Copy labkit into `folder`, without the grader and with a stub in place of each module in `withheld`.
+
+    Raises `GradingError` if such a module does not exist.
+    """
     copy = folder / "labkit"
 
     def left_out(parent: str, names: list[str]) -> set[str]:

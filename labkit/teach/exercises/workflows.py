@@ -355,7 +355,7 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
         )
     if action[0] != "done":
         raise Wrong(
-            f"{reply}, although the receiver has answered {shown(run.reply[0])}, which the engine must note first.",
+            f"{reply}, but the receiver has answered {shown(run.reply[0])}; first note this answer in the journal.",
             "The result is noted as soon as it is there.",
             "The receiver's answer is there and is not noted.",
         )

@@ -80,9 +80,9 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Make a file system in memory the root folder of this process.
+    """Replace the root folder of this process by a file system in memory, with at most `limits.disk` bytes.
 
-    It contains the readable folders of `place`, and its `/etc/passwd` contains only the user id `user`.
+    The readable folders of `place` are mounted in it, and its `/etc/passwd` contains only the user id `user`.
     """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)

@@ -131,7 +131,11 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
-    """Set the command-line arguments of a Jupyter application, which skips parsing if `prepare` has parsed the same."""
+    """Give the Jupyter application `app` its command-line arguments.
+
+    If `prepare` has already parsed the same options, only the name of the connection file is set, and `app` does not
+    parse the arguments again.
+    """
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:
         app.cli_config.IPKernelApp.connection_file = arguments[1]

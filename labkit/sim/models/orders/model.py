@@ -373,7 +373,10 @@ def _row(state: State, offset: int) -> Seen:
 
 
 def written(process: Process, write: Write) -> Process:
-    """Return the process's state after one durable write of its current step, other than visible output."""
+    """Return the process's state after its current step has made the durable write `write`.
+
+    `write` must not be `Write.VISIBLE`, because visible output changes the state of the readers.
+    """
     job = process.job
     if write is Write.PLAN:
         kept = tuple(each for each in process.plans if each.step < job.step)
