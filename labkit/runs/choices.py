@@ -17,9 +17,9 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return a dict from the names of the crash panel's fields to the fields and their options.
+    """Return a dict from the name of each field of the crash panel to a pair: the field, and the option that it sets.
 
-    A field comes after all fields that restrict its values.
+    `of` is the class that declares the options. A field comes after all fields that restrict its values.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)

@@ -71,9 +71,11 @@ def conduct(
     """Execute all runs, each with all its crashes and restarts; store the error of a failed run in `Run.error`.
 
     `heartbeat` is called every `HEARTBEAT` seconds, and an exception that it raises ends all drivers. `scratch` is
-    deleted at the end. A run fails if its driver reports nothing for `patience` seconds. If LABKIT_TURNS is set, the
-    runs of several processes wait for each other. If standby drivers are requested, raises `ServiceUnavailable` if
-    there is too little memory for them, and `InvalidInput` if the run is on a cluster.
+    deleted at the end. A run fails if its driver reports nothing for `patience` seconds. If LABKIT_TURNS limits how
+    many processes may conduct runs at a time, this function first waits for its turn.
+
+    With `setup.standby`, `runs` must contain a single run. The function then raises `ServiceUnavailable` if there is
+    too little memory for the standby drivers, and `InvalidInput` if the run is on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)

@@ -25,7 +25,8 @@ def words(line: str) -> list[str]:
 class Count(ABC):
     """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
 
-    The judge compares each row with the expected row of the same offset, which most jobs take from the input record.
+    The judge compares each row with the expected row that has the same offset. In most jobs, the offset of a row is
+    that of its input record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +50,8 @@ class Count(ABC):
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """Yield the rows of a store, each with the offset of its expected row.
 
-        In most jobs a row has this offset already, so the rows do not change.
+        In most jobs a row has this offset already, so this method yields the rows unchanged. A subclass overrides it if
+        its job writes other numbers: `Totals` finds the expected row by line number and word.
         """
         yield from rows
 
@@ -135,7 +137,7 @@ class Totals(Count):
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """Yield the rows of a store, each with its line number replaced by the serial number of its expected row.
 
-        If there is no expected row, the number is above all serial numbers.
+        A row for which there is no expected row gets a number above all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

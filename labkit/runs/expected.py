@@ -31,7 +31,10 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The predicted verdict of one crash, with the reason in one sentence. Its lists contain the offsets of records."""
+    """The predicted verdict of one crash, with the reason in one sentence.
+
+    Each list (`lost`, `duplicate` and so on) contains the offsets of the records that this happens to.
+    """
 
     guarantee: str
     lost: list[int]

@@ -75,8 +75,9 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """After a crash, add a partition to the input topic, or commit wrong offsets to its consumer group.
 
-    `crashes` is the number of crashes so far. If it is odd, the wrong offsets are the ends of the partitions, otherwise
-    0. As proof, returns the offsets after the change: `{"ends": ...}` or `{"group": ...}`.
+    The wrong offsets are the ends of the partitions if `crashes`, the number of crashes so far, is odd; otherwise they
+    are 0. The result proves the change: `{"ends": {partition: end}}` after a partition was added, or
+    `{"group": {partition: committed offset}}` after a wrong commit.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:

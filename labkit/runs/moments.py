@@ -73,9 +73,9 @@ def timed(
 ) -> tuple[Explanation, Exposure]:
     """Write a file that says when each row became visible; return (explanation, exposure).
 
-    The returned `explanation` also says how many seconds after the start its row became visible. `expected` are the
-    rows that the run should output, `shown` has the times of the visible `rows`, and `hidden` are the rows that were
-    hidden at the end.
+    The returned explanation is a copy of `explanation`. If `explanation.row` is set, the copy also says how many
+    seconds after the start of the run this row became visible. `expected` are the rows that the run should output,
+    `shown` has the times of each visible row in `rows`, and `hidden` are the rows that were hidden at the end.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -139,10 +139,11 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
+    """Return for how many seconds readers of each key could have read wrong values, and correct rows were hidden.
 
-    `hidden` are the rows that were hidden at the end of the run, at the time `ended` (seconds since 1970). `ready` maps
-    offsets to times of pre-commits; None if these are unknown.
+    `expected` are the rows that the run should output, `rows` are the visible rows, and `shown` has the times of each
+    row in `rows`. `hidden` are the rows that were hidden at the end of the run, at the time `ended` (seconds since
+    1970). `ready` maps offsets of rows to the times of their pre-commits; it is None if these times are unknown.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None

@@ -34,10 +34,11 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the trigger interval of this driver's query, and store it in the checkpoint.
+        """Choose the interval at which this driver's query plans batches, and store the interval in `checkpoint`.
 
-        The process that sends the lines reads the interval there. It is at least three times the seconds that this
-        process took to start Spark, because on a busy machine a query also takes longer to start.
+        The process that sends the lines reads the interval there. The interval must be longer than the start of the
+        query, which is slow on a busy machine. Therefore it is at least three times the time that this process took to
+        start the session `spark`.
         """
         import psutil
 
@@ -48,12 +49,15 @@ class Plans:
 
     @classmethod
     def read(cls, checkpoint: "Checkpoint") -> "Plans | None":
-        """Return when the query's latest driver plans batches, as its checkpoint says; None if it says nothing."""
+        """Return the planning times of the query's latest driver; None if `checkpoint` contains no interval."""
         path = checkpoint.log / _FILE
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a query that starts now has almost a whole interval left to receive its lines."""
+        """Return whether the last planning time was a moment ago.
+
+        A query that starts now can then receive lines for almost a whole interval before it plans a batch.
+        """
         return self._passed() < 0.2
 
     def is_between(self) -> bool:

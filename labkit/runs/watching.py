@@ -69,9 +69,10 @@ class Watch:
 
 
 def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return the number of completed steps and a phrase for an event; None if the event begins no stage.
+    """Return a pair for an event that begins a new stage of the run; None for any other event.
 
-    `again` says that a driver has been killed before, so that this is a restart.
+    The pair contains the number of steps that the driver has completed (see `STEPS`), and a phrase for the new stage.
+    `again` says that an earlier driver was killed, so that this driver is a restart.
     """
     stage: tuple[int, str] | None = None
     match event:

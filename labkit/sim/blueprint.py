@@ -59,9 +59,10 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
-    """Continue a run until only faults can happen, and return it.
+    """Continue the run `walk` of the simulator `model` until only faults can happen, and return the run.
 
-    `choose` picks each next action from the possible actions that need not be in a script (see `unasked`).
+    `choose` picks the next action from those that happen even if no script names them: all except faults and a few
+    others (see `unasked`).
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))

@@ -25,11 +25,11 @@ class ReaderAccount(NamedTuple):
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the details as pairs of a heading and a sentence, for a text page."""
+        """Return the explanation and the exposure of the run as pairs of a heading and a sentence, for a text page."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return the details as a dictionary for JSON; `exposure` says for how many steps readers saw wrong values."""
+        """Return the explanation and the exposure of the run as a dictionary for JSON, with these two keys."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
@@ -83,11 +83,11 @@ class _Steps:
     def exposure(
         self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_timed: bool
     ) -> Exposure:
-        """Return for how many steps readers of each key saw wrong values.
+        """Return for how many steps readers of each key saw wrong values, and correct rows were hidden from them.
 
-        `expected` has the right records, `last` is the history at the end of the run, and `rows` are the rows in it.
-        Without `is_timed`, rows may have been hidden elsewhere than in a transaction; the result then says that the
-        time for which these rows were hidden is unknown.
+        `expected` has the right records, `last` is the history at the end of the run, and `rows` are the rows in
+        `last`. `is_timed` says that rows were hidden only in transactions of the store. If it is False, rows may also
+        have been hidden elsewhere, such as in a write-ahead log, and the result says that it is unknown for how long.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

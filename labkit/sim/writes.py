@@ -236,15 +236,18 @@ READS = {
     Start.NOTICE: Write.NOTICE,
     Start.PLAN: Write.PLAN,
 }
-"""For each start of recovery, the write that it reads; a design's default start is the first whose write it makes."""
+"""For each start of recovery, the write that it reads.
+
+The order matters: by default, the recovery of a job starts from the first of these writes that the job makes.
+"""
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    A restart continues from the first write in `READS` that the job makes, or, if it makes none, from the beginning. It
-    skips the output of steps that the store's marker contains, and publishes staged output of steps that will not run
-    again.
+    `READS` lists writes in order of preference (decision, state, and so on). A restart continues from the first of them
+    that the job makes, or, if it makes none, from the beginning of the input. The restart skips the output of steps
+    that the store's marker contains, and publishes staged output of steps that will not run again.
     """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)

@@ -64,7 +64,10 @@ class Checkpoint:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the planned batches with their offsets. Raises `JobFailed` if another source wrote the offsets."""
+        """Return the batches that Spark has planned, each with its range of offsets.
+
+        Raises `JobFailed` if a file `offsets/N` does not have the form that the lab's own sources write.
+        """
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]

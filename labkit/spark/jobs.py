@@ -96,9 +96,9 @@ def totals(lines: "DataFrame") -> "DataFrame":
 def each(lines: "DataFrame") -> "DataFrame":
     """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
-    At most `PARTITIONS` tasks compute the rows. Without this limit a batch would have one task for every thread of the
-    session. Then its tasks could not all run at once while another query uses threads; but a crash inside a task
-    requires that they do.
+    At most `PARTITIONS` tasks compute the rows of a batch, because a crash inside a task requires that all tasks of the
+    batch run at once. Without this limit a batch would have one task for every thread of the session, and some tasks
+    would have to wait while another query uses threads.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")

@@ -69,7 +69,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of a message, with advice: only `there` tasks can run at once, but `needed` must."""
+    """Return the end of an error message for a master that can run `there` tasks at once, fewer than `needed`."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"

@@ -157,10 +157,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition holds; if another task reaches the failpoint first, wait to be killed instead.
+        """Wait until `condition` holds, or, if another task reaches the failpoint first, wait to be killed.
 
-        If the crash kills only one executor, this task may survive, and the killed tasks run again, so this task waits
-        only for the condition. `what` says in an error message what this task waited for.
+        There is an exception if the crash kills only one executor. Then this task may survive, so it keeps waiting for
+        `condition`, while Spark runs the killed tasks again. `what` says in an error message what this task waited for.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -190,7 +190,7 @@ class FreeTurn(Turn):
         """Do nothing, because without a planned crash no other task waits for the end of this one."""
 
     def is_last(self) -> bool:
-        """Return False. Nobody uses this result, because only a task with a crash planned in mid-write asks."""
+        """Return False. Only a planned crash in mid-write asks for the last task with rows, and this batch has none."""
         return False
 
 

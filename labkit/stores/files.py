@@ -161,10 +161,11 @@ class FilesStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before the rows of each transaction call `tell` with their times.
+        """Yield the rows of `history`, and call `tell` with the times of each group of rows before the group begins.
 
-        These rows were complete at the last write to the transaction's file. They became visible when this file was
-        renamed (ctime). The times of appended rows are unknown; another call of `tell` says so before the first one.
+        The first group are the rows that were appended without a transaction; their times are unknown. Each committed
+        transaction is another group. Its rows were complete at the last write to the transaction's file (mtime), and
+        became visible when this file was renamed (ctime).
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))

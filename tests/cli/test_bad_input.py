@@ -61,8 +61,8 @@ NAMES = {
     "--commit-group": "...use --job kafka...",
     "--job kafka --state hdfs": "--state hdfs: the job kafka needs rocksdb...",
     "--job kafka --between falsify-group": "...name one with --crash...",
-    "--sink two_phase --store postgres --crash sink.after_pre_commit --between expire": "...postgres never aborts an "
-    "open transaction by itself; use --store kafka...",
+    "--sink two_phase --store postgres --crash sink.after_pre_commit --between expire": "...postgres never aborts one "
+    "by itself; use --store kafka...",
     "--crash sink.after_pre_commit --between edit-prices": "...only a shop looks up prices...",
     "--job shop --between edit-prices": "...happens after a crash...",
 }

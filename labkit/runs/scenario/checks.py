@@ -23,9 +23,9 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the scenario's job is one whose counts the lab's own stateful processor keeps.
+    """Return the condition that the lab's own stateful processor keeps the counts of the scenario's job.
 
-    `may` is the end of the error message: what only such jobs may do, such as `change the number of tasks`.
+    `may` is the end of the error message. It says what only such jobs may do, such as `change the number of tasks`.
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -71,7 +71,8 @@ def check_expiry(scenario: "Scenario") -> None:
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
         raise InvalidInput(
-            f"--between {scenario.between}: {store} never aborts an open transaction by itself; use --store {able}."
+            f"--between {scenario.between}: the next driver starts only after the store has aborted the open "
+            f"transactions, but {store} never aborts one by itself; use --store {able}."
         )
 
 

@@ -69,8 +69,10 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the batch, the offsets of its rows and the confirmed batches; None if no commit begins after this
-        action.
+        """Return the arguments of the learner's function if a commit begins after `action`, otherwise None.
+
+        The arguments are the number of the batch to commit, a list of the offsets of its rows, and a list of the
+        numbers of the confirmed batches. `after` is the state after `action`.
         """
         if action.name != "seal" or not self._commits(after):
             return None

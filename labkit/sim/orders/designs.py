@@ -158,8 +158,9 @@ def reduced(design: Design) -> Design:
     """Return an order of writes without the writes that its recovery never reads.
 
     An engine writes more than its recovery reads, for example a temporary file that a restart drops. Leaving out such a
-    write changes nothing for readers, which tests check. A notice (a message to the source) that stands for a decision
-    is first replaced by a decision, because `every` lists no order with a notice.
+    write changes nothing for readers, which tests check. If recovery starts from a notice (a message to the source),
+    the notice is first replaced by a decision, which has the same effect. So the result can be compared with the orders
+    that `every` yields, because these contain no notice.
     """
     if why_not(design):
         design = _renamed(design)

@@ -49,7 +49,10 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault that the verdict on the real system `text` assumes; `NONE` for any other text."""
+    """Return the fault, other than a crash, that the verdict on a real system assumes; `NONE` if there is none.
+
+    `text` is the system's short name. If it is an order of writes instead (see `named`), the result is `NONE`.
+    """
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 

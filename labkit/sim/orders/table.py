@@ -84,9 +84,10 @@ def every() -> dict[tuple[str, str, str], Design | None]:
 def under(design: Design, fault: Fault) -> Design | None:
     """Return an order of writes adapted to a fault; None if the fault cannot happen to this order.
 
-    For example, the result for an expired transaction is None if the order prepares no transaction. With the fault
-    "lease", the source lends its rows for a limited time, and only the source remembers which rows are done. So the job
-    writes a `notice` (a message to the source) instead of its `decision`, and it writes no `plan`.
+    For example, the fault `EXPIRY` (a prepared transaction expires) cannot happen if the order prepares no transaction.
+    With the fault `LEASE`, the source lends its rows for a limited time, and only the source remembers which rows are
+    done. Therefore the job records neither the input of a step (`plan`) nor that the step is done (`decision`); instead
+    of the decision it sends the source a message (`notice`).
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -100,9 +101,11 @@ def under(design: Design, fault: Fault) -> Design | None:
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """Return the cell (block, row, column) of the table of orders that has a real system's design; None if none has it.
 
-    The record that a restart reads counts as the decision in the table. No cell has the design if a restart reads no
-    record, or reads only a plan. The same holds if a restart starts from a decision and skips marked steps, but
-    neither a plan nor a stored state contains the input position.
+    The record from which a restart resumes counts as the decision in the table. No cell has the design in these cases:
+
+    - A restart resumes from no record, or from a plan.
+    - A restart resumes from a decision and skips the steps that the store's marker contains, but the job writes neither
+      a plan nor its state, so nothing records which input a marked step took.
 
     Two kinds of writes are ignored, because they change nothing for readers: the operator's state; and, if the order
     has a marker, staged output that a restart drops.
@@ -132,9 +135,10 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return a dict from cell to the names of the real systems that make their writes in the order of this cell.
+    """Return a dict from a cell (block, row, column) of the table of orders to the real systems with its design.
 
-    A system whose verdicts include a fault, such as the expiry of a lease, is left out.
+    The systems are given by their short names. A system is left out if the verdict on it assumes a fault other than a
+    crash, such as the expiry of a lease.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

@@ -67,7 +67,8 @@ class SinkOptions:
     def followed(self) -> AbstractContextManager[None]:
         """Return a context manager for running a task.
 
-        If a planned crash suspends the task and somebody continues it, the context manager records how the task ends.
+        If the task's process suspends itself at a planned crash (SIGSTOP), and another process resumes it later
+        (SIGCONT), the context manager records how the task ends.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 

@@ -71,10 +71,10 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record a new transaction as the file `NAME.open`; return this file's inode and modification time (`note`).
+        """Record a new transaction as the file `NAME.open`; return this file's inode and modification time (ns).
 
-        Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the query has
-        called `fence`.
+        As long as the transaction is open, `note` returns the same pair. Raises `JobFailed` if a transaction with this
+        name is recorded already, or if a later driver of the query has called `fence`.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)

@@ -235,7 +235,10 @@ class KafkaStore:
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` if the broker does not answer, or if its longest timeout is below that of this store."""
+        """Raise a `LabError` if the broker does not answer, or does not allow the transaction timeout of this store.
+
+        `capability`, the protocol that the run needs of the store, makes no difference here.
+        """
         # Checked before the run, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:

@@ -126,7 +126,7 @@ class Topic:
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
-        """Delete the topic, its consumer groups, and the local file with its name."""
+        """Delete the topic, its consumer groups, and the file in the store's folder that contains the topic's name."""
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])

@@ -204,7 +204,10 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that describes, commits and aborts the transactions of any process in a Kafka cluster (host:port)."""
+    """A client that describes, commits and aborts transactions of a Kafka cluster, whichever process began them.
+
+    `address` is the host:port of one of the cluster's brokers.
+    """
 
     def __init__(self, address: str) -> None:
         check_version()

@@ -333,7 +333,8 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
     """Delete the row of the transaction `name` in the table `opened`; return whether there was such a row.
 
-    If `number` is given, delete the row only if it has this number.
+    Every opening of a transaction gives its row a new number. If `number` is given, the row is deleted only if it has
+    this number, because another process may have opened a transaction of the same name in the meantime.
     """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0

@@ -117,7 +117,10 @@ def lock_of(schema: str) -> int:
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix for the names of a store's prepared transactions, which are unique in the whole server."""
+    """Return the prefix for the names of a store's prepared transactions.
+
+    It contains the store's schema, because PostgreSQL requires that these names are unique in the whole server.
+    """
     return f"labkit:{schema}:"
 
 

@@ -35,7 +35,7 @@ class TaskStep(NamedTuple):
     sent: bytes = b""
     """The items that the task sends on."""
     sealed: int = 0
-    """The rows that the sink has closed in a transaction, as a multiset with one octal digit per record; else 0."""
+    """The rows that the sink has closed in a transaction: a multiset whose octal digit r counts record r; else 0."""
     copied: int = 0
     """The id of the checkpoint for which the task has just copied its state; 0 for none."""
     whole: int = 0
@@ -55,7 +55,11 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return a pair: the task after a barrier (`item`) has overtaken all records in a channel, and these records."""
+    """Return a pair: a task's state after a barrier has overtaken all records in a channel, and these records.
+
+    `operator` is the task's state before, `channel` the index of the channel among the task's inputs, and `item` the
+    barrier.
+    """
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
@@ -174,8 +178,9 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator after a task has contributed its part to a checkpoint and, with `is_stored`, acknowledged
-    it.
+    """Return the coordinator after `task` has made its part of checkpoint `number`, such as a copy of its state.
+
+    With `is_stored`, the part is also stored, and the task has acknowledged the checkpoint.
     """
 
     def change(checkpoint: Checkpoint) -> Checkpoint:

@@ -28,17 +28,17 @@ DIGIT = 3
 
 
 def once(record: int) -> int:
-    """Return a multiset with only this record, encoded as a number with one octal digit for each record."""
+    """Return a multiset with only this record, encoded as a number whose octal digit r counts record r."""
     return 1 << DIGIT * record
 
 
 def times(counts: int, record: int) -> int:
-    """Return how many times a multiset, a number with one octal digit per record, contains this record."""
+    """Return how many times the multiset `counts` (a number whose octal digit r counts record r) contains `record`."""
     return counts >> DIGIT * record & 7
 
 
 def records_in(counts: int) -> Iterator[int]:
-    """Yield the records in a multiset, in order, each as many times as the multiset contains it."""
+    """Yield the records in the multiset `counts`, in order, each as many times as the multiset contains it."""
     for record in range(counts.bit_length()):
         for _ in range(times(counts, record)):
             yield record
@@ -52,7 +52,7 @@ def taking(item: int) -> str:
 
 
 def total(queue: bytes) -> int:
-    """Return all records in a channel as a multiset, encoded as a number with one octal digit for each record."""
+    """Return all records in the channel `queue` as a multiset: a number whose octal digit r counts record r."""
     return sum(once(item) for item in queue if item < BARRIER)
 
 
@@ -145,7 +145,10 @@ as_state = from_fields(State)
 
 
 def live(at: bytes) -> bytes:
-    """Return the newest barrier that arrived from each input channel, without the channels that have ended."""
+    """Return the part of `at` that belongs to channels that have not ended.
+
+    `at` has one byte for each input channel of a task: the id of the checkpoint whose barrier arrived last, or `ENDED`.
+    """
     return at.replace(END, b"")
 
 
@@ -227,7 +230,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """The rules for a task's copies of its state, and for channels in which a barrier has arrived."""
+    """The rules that say when a task copies its state, and what happens to a channel after a barrier has arrived."""
 
     at_first: bool
     """Whether a task copies its state at the first barrier of a checkpoint."""
@@ -309,7 +312,10 @@ class Settings:
         return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
 
     def totals(self, counts: int) -> str:
-        """Return the count of each word in a multiset of records, such as "hello=2 world=1"; "-" if it is empty."""
+        """Return the count of each word in a multiset of records, such as "hello=2 world=1"; "-" if it is empty.
+
+        `counts` is the multiset, encoded as a number whose octal digit r counts record r.
+        """
         counted = Counter(self.words[record] for record in records_in(counts))
         return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
 

@@ -182,9 +182,10 @@ class Guards(RuleModel[State]):
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """Return the ids that a process may delete from its table of received records, one bit for each.
+        """Return the ids that process `which` may delete from its table of received records, one bit for each.
 
-        Real systems delete old ids; the simulator knows whether a record with the id may still arrive.
+        Real systems delete an id after some time. Here an id may be deleted only if the simulator knows that no record
+        with this id can arrive any more; with `broken=collect_early`, every id may be deleted.
         """
         if not self.settings.collects and self.settings.broken != "collect_early":
             return 0

@@ -33,7 +33,8 @@ def can_write(settings: Settings, job: Job) -> bool:
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Return whether a checkpoint may start: none is running, there is something to commit, and the interval is over.
 
-    `since` counts the ticks after the last start of a checkpoint; the end of the input cuts the interval short.
+    `since` is the number of ticks since the last checkpoint or restart of the job. At the end of the input, the job
+    does not wait for the end of the interval.
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
@@ -128,7 +129,10 @@ def may_fence(settings: Settings, job: Job) -> bool:
 
 
 def may_send(settings: Settings, job: Job) -> bool:
-    """Return whether the job may request commits; with `broken=init_first`, a recovery initialises its ids first."""
+    """Return whether the job may request commits.
+
+    With `broken=init_first`, it may not until its recovery has initialised all transactional ids in `job.to_fence`.
+    """
     return not (settings.broken == "init_first" and job.to_fence)
 
 

@@ -172,8 +172,8 @@ class Budget(NamedTuple):
 class State(NamedTuple):
     """The state of all processes, partitions and requests in flight, and the events that may still happen.
 
-    `sights` has the records that each reader has received; `since` is the number of ticks since the last checkpoint
-    was triggered, or since the job went down.
+    `sights` has the records that each reader has received. `since` is the number of ticks since the latest of these
+    events: a checkpoint was triggered, the job went down, or it was restarted.
     """
 
     job: Job
@@ -336,7 +336,7 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with a new `job`, and with `since`, the ticks since the job's last checkpoint or crash."""
+    """Return the state with a new `job`, and with the number of ticks `since` (see `State`)."""
     return as_state((job, *state[1:8], since, state.failures))
 
 

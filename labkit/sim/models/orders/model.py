@@ -70,7 +70,10 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count of the input's only word before a step, whose first row is at `offset`."""
+    """Return the running count of the input's only word before the step with number `step`.
+
+    The first row of this step, which the count does not yet contain, is at `offset`.
+    """
     design = settings.design
     if Write.STATE not in design.writes:
         return offset  # all rows have the same word

@@ -252,10 +252,10 @@ CRASHED, TAKEN_BACK = -1, -2
 
 
 class Seen(NamedTuple):
-    """A row that became visible, with the step that wrote it; `life` counts the starts of the process until then.
+    """A row that became visible, or (with a negative offset) another event.
 
-    If the offset is negative, the object is another event: -1 is a crash, and -2 takes back the newest row that is
-    still visible.
+    `step` is the step that wrote the row. `life` is the number of starts of the process before the row became visible.
+    The offset -1 stands for a crash, and -2 for taking back the newest row that is still visible.
     """
 
     offset: int

@@ -139,9 +139,10 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence for an action that the engine or the store refuses because of `why`.
+    """Return the sentence for an action that the engine or the store refuses; `why` is the reason.
 
-    `word` is the input word in `task`, the driver's step that the action tries to take.
+    `task` is the driver's step that the action tries to take. `word` is the input word that this step writes, if it
+    writes a single row.
     """
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):

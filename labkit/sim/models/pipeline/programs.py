@@ -153,7 +153,10 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps in which a sink commits the finished batches whose votes are still stored."""
+    """Return the steps in which a sink commits the finished batches whose votes are still stored.
+
+    `words` is the whole input, one word per record.
+    """
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
@@ -178,7 +181,10 @@ def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """Return the steps of recovery: commit the finished batches, and abort all other transactions of the query."""
+    """Return the steps of recovery: commit the finished batches, and abort all other transactions of the query.
+
+    `words` is the whole input, one word per record, and `transactions` are all transactions in the store.
+    """
     steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -212,9 +218,9 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return two tuples for a batch that is already written: the steps that remain, and failpoints of skipped steps.
+    """Return two tuples for a batch that is already written: the steps that remain, and a few failpoints.
 
-    The driver reaches these failpoints although it skips the steps.
+    `tasks` are all steps of the batch. The failpoints are those that the driver reaches although it skips their steps.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

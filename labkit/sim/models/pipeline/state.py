@@ -141,8 +141,8 @@ class State(NamedTuple):
     """The state of the query and the store, and the faults that may still happen.
 
     `zombie` is a driver that was wrongly declared dead. A crash of a driver does not change the store. The content of
-    the store is in three fields (rows, transactions, markers), because a search stores each different value of a field
-    once, and a single field would have more different values than all three.
+    the store is split into three fields (`seen`, `transactions`, `markers`) to save memory: a search stores each
+    different value of a field once, and a single field would have a value for every combination of the three.
     """
 
     query: Query

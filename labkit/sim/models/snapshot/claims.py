@@ -89,7 +89,10 @@ class Sentences:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Return a sentence on the sum of all accounts: by how much a restore from the snapshot changes it."""
+        """Return a sentence that compares all money in accounts and channels now with the money at the start.
+
+        The sentence says "after a restore", because no other action can change this sum.
+        """
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 

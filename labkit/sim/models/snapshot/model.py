@@ -140,7 +140,8 @@ class Bank(Guards):
     def apply(self, state: State, action: Action) -> State:
         """Return the state after an action.
 
-        The number in the action is that of a process, from 1, or the name of a channel (`Ends.name`).
+        The number in `action` is either the number of a process, from 1, or, for an action on a channel, the channel's
+        name: 12 is the channel from process 1 to process 2 (see `Ends.name`).
         """
         name, which = action
         if name in self._between:
