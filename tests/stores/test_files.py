@@ -126,7 +126,7 @@ def test_a_new_writer_of_a_batch_removes_what_a_dead_one_left(
 
 def test_a_writer_that_was_replaced_cannot_commit(store: FilesStore, folder: Path) -> None:
     again = HANDLE._replace(incarnation=2)
-    with ExitStack() as newer, pytest.raises(JobFailed, match=f"{HANDLE} was aborted"), store.transaction(HANDLE):
+    with ExitStack() as newer, pytest.raises(JobFailed, match=f"{HANDLE} cannot continue"), store.transaction(HANDLE):
         newer.enter_context(store.transaction(again))
     assert tree(folder) == [f"committed/00000001-{again}.jsonl"]
 

@@ -83,7 +83,7 @@ def test_a_writer_that_was_aborted_learns_it_with_its_next_chunk(store: SQLiteSt
     store.abort(HANDLE)
     for offset in range(1, sqlite.CHUNK):
         transaction.write(row(offset))
-    with pytest.raises(JobFailed, match="was aborted"):
+    with pytest.raises(JobFailed, match="cannot continue"):
         transaction.write(row(0))
     assert list(store.hidden()) == []
 
