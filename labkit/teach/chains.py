@@ -91,9 +91,9 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest predicted guarantee of a chain on real Spark, and the number of predicted failpoints.
+    """Return the weakest guarantee predicted for a chain on real Spark, and the number of failpoints with a prediction.
 
-    The predictions in `labkit/runs/expected.toml` are written by hand, and tests compare each with a real run.
+    The predictions are written by hand in `labkit/runs/expected.toml`, and tests compare each with a real run.
     """
     cells = {
         cell: each for cell, each in expectations().items() if (cell.strategy, cell.order) == (chain.sink, chain.order)

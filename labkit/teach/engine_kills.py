@@ -51,9 +51,9 @@ def broker() -> Iterator[Mapping[str, str]]:
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
     """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
-    `place` is the write's name in the pipeline's recording, and `variables` are those from `broker`. Raises
-    `ServiceUnavailable` if the machine cannot trace system calls, and `JobFailed` if the pipeline never made this write
-    or failed.
+    `place` is the write's name in the pipeline's recording. `variables` are further environment variables for the
+    pipeline; `broker` yields them, with the address of a Kafka broker. Raises `ServiceUnavailable` if the machine
+    cannot trace system calls, and `JobFailed` if the pipeline never made this write or failed.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.

@@ -60,7 +60,10 @@ class Tried(OnCard):
 
     @property
     def kills(self) -> list[str]:
-        """The guarantee after each kill, or each stop of the older of two writers, in the first batch."""
+        """A list of the guarantees that remained after a kill, one for each place in the sink's first batch.
+
+        If there are two writers, the older one was stopped at this place instead, and continued after the newer one.
+        """
         return [each.verdict for each in self.places]
 
     def card(self) -> Card:

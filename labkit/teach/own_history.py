@@ -127,7 +127,10 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
 
 
 def _came(number: str) -> list[str] | None:
-    """Return the axes (tested properties) with a fault in the sink after notebook `number`; None if not tested then."""
+    """Return the tested properties (axes) that the learner's sink violated when it was tested after notebook `number`.
+
+    Returns None if it was not tested then.
+    """
     note = progress.of(f"sink-{number}")
     came = note.get("came")
     return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None

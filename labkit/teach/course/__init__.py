@@ -79,9 +79,10 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return the text of the template file `name` after replacing its placeholders by their values.
+    """Return the text of the template file `name` after replacing its placeholders.
 
-    The values are `words`, the versions of Java and Python, and the table and number of notebooks.
+    `words` maps placeholders to texts. A template may also use `java` and `python` (their versions), `table` (a
+    Markdown table of the notebooks) and `count` (the number of notebooks).
     """
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")

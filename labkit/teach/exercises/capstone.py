@@ -86,7 +86,8 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`.
 
     The last names are pairs with the same CRC-32 or Adler-32, or with hash digests that begin alike, so a sink that
-    computes checksums, or cuts digests short, confuses them. `digested`, such as `orders-of-shop`, selects the pairs.
+    computes checksums, or cuts digests short, confuses them. `digested` is the key of these pairs in `SAME_CHECKSUMS`
+    and `SAME_DIGESTS`, such as `orders-of-shop`.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [
@@ -122,9 +123,9 @@ def public(
 ) -> tuple[Variant, ...]:
     """Return one `Variant` for each of `parts`, which are separately graded properties, such as crash safety.
 
-    `epochs` has one list for each of the two queries. If it contains the epoch (fencing number) of the query's writer,
-    the sink gets this epoch as the argument before the query's name. `blanks` tells whether names of queries may
-    contain blanks.
+    `epochs` has one list for each of the two queries. The list `[5]` means that the query's writer has the epoch
+    (fencing number) 5, which the sink gets as the argument before the query's name. An empty list means that the sink
+    gets no epoch. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

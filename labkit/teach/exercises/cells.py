@@ -70,7 +70,9 @@ class Selection:
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
     """Choose for each exercise the cell that is graded as the learner's answer.
 
-    `answers` maps the name of each exercise to the Python name that its answer must define.
+    `cells` are those of the learner's notebook, and `released` those of the notebook as it was handed out. A cell that
+    is also in `released` is no answer. `answers` maps the name of each exercise to the Python name that its answer must
+    define.
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}

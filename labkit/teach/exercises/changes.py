@@ -60,7 +60,8 @@ def _changes(variant: Variant) -> Iterator[Change]:
     """Yield changes of a word's count, in every encoding, as the variant's parameters say.
 
     With `counts`, each of the `words` changes from every count (or no row) to every count (or no row). With `pairs`, a
-    word changes from the first to the second count of each pair. With `groups`, each word in them gets a few changes.
+    word changes from the first to the second count of each pair. With `groups`, which are lists of words, each of these
+    words gets the same four changes, for example from no row to the count 2.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -146,10 +147,12 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield cases that need not occur in a simulation: all tables of up to `rows` rows, with every message.
+    """Yield cases (a table, and a message to apply to it) that need not occur in a run of the simulator.
 
-    With `groups` of similar words or `pairs` of similar counts, the message has a word or count that is similar to one
-    in the table. With `many` (a word), the tables have the largest size.
+    The keys of `parts` choose the cases. With `words`, `counts` and `rows`, these are all tables of up to `rows` rows
+    with such words and counts, and every message about such a row. With `groups` of similar words, or `pairs` of
+    similar counts, the message has a word or count that is similar to one in the table. With `many` (a word), the
+    tables have the largest size, and their words begin with this word.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     yield from _of_counts_alike(parts.get("pairs", ()))
@@ -196,10 +199,10 @@ def _longest(word: str) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield the variant's cases, each with the configuration of its simulated system.
+    """Yield the variant's cases (a table, and a message to apply to it), each with a configuration of the simulator.
 
-    The first cases occur in runs of the variant's `systems`. The others are put together from its `tables`; for them
-    the configuration is empty.
+    The first cases occur in runs of the simulator with one of the configurations in the variant's `systems`. The others
+    are built from the variant's `tables`, as `_put_together` describes; their configuration is empty.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
@@ -290,7 +293,7 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _near(table: Table) -> Iterator[Table]:
-    """Yield the table, and every table in which one row is missing, duplicated, or has another count."""
+    """Yield the table, and every table in which one row is missing, occurs twice, or has a count that is wrong by 1."""
     yield table
     for row in table:
         others = [each for each in table if each != row]
@@ -303,11 +306,12 @@ def _in_several_orders(
     question: tuple[Any, ...],
     is_kept: bool,  # noqa: FBT001  # as in `Arrange`
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments several times, each time with the rows of their table in another order.
+    """Yield the arguments of the learner's function several times, with the rows of their table in different orders.
 
-    A small table comes in every order. A longer one comes in six: its own order, the order by count, and the order by
-    the word's place in the input, and each of these reversed. If a longer table is wrong (`is_kept` is False), it comes
-    in only one of the six orders.
+    `question` has the rows, each a word and its count, and the words of the input. A table of up to
+    `ROWS_IN_EVERY_ORDER` rows comes in every order. A longer one comes in six: its own order, the order by count, the
+    order by the word's place in the input, and each of these reversed. If the right answer is False (`is_kept` is
+    False), a longer table comes in only one of the six orders.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:

@@ -282,7 +282,11 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete answers and progress, as `lab.reset` does; a cell with the answer still counts in grading."""
+    """Delete the answer to the exercise `name` (None: to all exercises) and the progress, as `lab.reset` does.
+
+    The answer is the function or variable in Python's memory. The notebook's cells stay as they are, and grading uses
+    them. Without `confirm`, nothing is deleted, and a message tells how to confirm.
+    """
     if name is not None:
         _say_where(name)
         name = find(name).name

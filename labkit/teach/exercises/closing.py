@@ -113,7 +113,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}, which is impossible here: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the simulator's own properties, which ignore the learner's steps that are still to be performed."""
+        """Return the simulator's own properties, which look only at its state, not at the learner's remaining steps."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:

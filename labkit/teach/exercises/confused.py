@@ -1,7 +1,7 @@
 """Different numbers and texts that a careless comparison takes for equal; several exercises test learners with them.
 
-They become equal if a rule cuts, rounds, hashes or simplifies them. A right function compares whole values, so it never
-confuses them.
+They become equal if a learner's function cuts, rounds, hashes or simplifies them. A right function compares whole
+values, so it never confuses them.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ MODULI = (
 """Primes that are often used as the size of a hash table; the last one is that of Python's own hash of a number."""
 SAME_DIGITS, SAME_TEXTS, SAME_WEIGHTS = map(from_file, ("same_digits", "same_texts", "same_weights"))
 _MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
-"""Texts at which a rule may cut a text into parts, or that it may strip."""
+"""Texts at which a learner's function may cut a text into parts, or which it may strip."""
 LENGTHS = (70, 300, 5_100)
 """The lengths of texts at whose ends, or in whose middle, a letter differs."""
 COMPOSED = ("caf\u00e9", "cafe\u0301")
@@ -33,11 +33,11 @@ NUMBERS_ALIKE = (7, 7 + 97_000, 7 + 10**6, 7 + 2**16, 7 + 2**32, 2**53 + 7, 2**6
 
 
 def numbers_alike(large: int) -> list[int]:
-    """Return positive 63-bit numbers that a rule confuses with `large` if it cuts, rounds or hashes numbers.
+    """Return positive 63-bit numbers that become equal to `large` if a learner's function cuts, rounds or hashes them.
 
     `large` should have about 18 digits.
     """
-    # A rule that rounds confuses the nearest numbers, so these come last: the first number tells which rule it is.
+    # A function that rounds confuses the nearest numbers. They come last: the first confused number tells the cause.
     steps = [*(2**power for power in range(24, 63)), *(10**power for power in range(9, 19)), *MODULI]
     steps += sorted([*(2**power for power in range(24)), *(10**power for power in range(1, 9))], reverse=True)
     digits = str(large)
@@ -49,9 +49,9 @@ def numbers_alike(large: int) -> list[int]:
 
 
 def texts_alike(word: str) -> Iterator[list[str]]:
-    """Yield groups of texts, most built from `word`, that a rule confuses if it cuts, folds, strips or hashes them.
+    """Yield groups of texts that a learner's function confuses if it cuts, folds, strips or hashes them.
 
-    `word` should consist of a few different small letters.
+    Most texts are built from `word`, which should consist of a few different small letters.
     """
     groups = [
         [word, word.upper(), word.title(), word[:-1] + word[-1].upper(), f"{word}s", word[:-1], f"a{word}", word[1:]],
@@ -113,5 +113,8 @@ DIGITS = ((1, 10), (12, 120), (12, 21), (123, 1_234), (12, 123), (12, 312), (5, 
 
 
 def counts_apart(count: int) -> tuple[tuple[int, int], ...]:
-    """Return pairs of counts that a rule confuses if it divides, cuts, caps or rounds; `count` is below 1,000."""
+    """Return pairs of different counts that become equal if a learner's function divides, cuts, caps or rounds them.
+
+    Some pairs contain `count`, which must be below 1,000.
+    """
     return (*((count, count + difference) for difference in APART), *NEIGHBOURS, *DIGITS)

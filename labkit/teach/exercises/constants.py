@@ -55,8 +55,8 @@ def _searched(model: str, values: str) -> Exploration:
 class Settings:
     """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain `claims`.
 
-    `chosen` maps the keys of the learner's dict `name` to the allowed values. `parameters` turns the dict into
-    parameters of the simulator; a variant adds further ones, such as failures.
+    `name` is the Python name of the learner's dict, and `chosen` maps each of its keys to the allowed values.
+    `parameters` turns the dict into parameters of the simulator `model`; a variant adds further ones, such as failures.
     """
 
     name: str
@@ -98,7 +98,8 @@ def settings_text(values: Mapping[str, Plain]) -> str:
 class Prediction:
     """An exercise in which a learner predicts values of a simulated run. Wrong predictions pass as well.
 
-    `facts` maps each key of the learner's dict `name` to a function that reads the real value from the run.
+    `name` is the Python name of the learner's dict, and `facts` maps each of its keys to a function that reads the real
+    value from the run.
     """
 
     name: str

@@ -366,7 +366,11 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Return a `Judging` with the visible configurations `public`."""
+    """Return a `Judging`, which says how the answers to an exercise are checked.
+
+    `judge` checks an answer with one variant, and `together`, if it is given, with several variants at once. `public`
+    are the variants of the check that learners can run and read.
+    """
     return Judging(judge, public, together)
 
 

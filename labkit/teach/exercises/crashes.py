@@ -65,7 +65,8 @@ def _point(chosen: Chosen, wanted: str) -> str:
     order = chosen["order"] or possible[0]
     if order not in possible:
         raise InvalidInput(
-            f'The sink {strategy} cannot write in the order "{order}"; choose {" or ".join(possible)}, or None.'
+            f'The sink {strategy} cannot write in the order "{order}"; choose {" or ".join(possible)}, or None for the '
+            "sink's default order."
         )
     points = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in points else "sink.after_pre_commit"

@@ -18,8 +18,8 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
     Some variants test instead single messages, each with a table of known ids. With the parameter `known`, this list is
     the table. With `large`, a large id, the messages or the tables have similar ids. With `size`, the table has the
-    `size` ids after `first`. Some messages then have known ids, those at the indexes `places` of the table; the others
-    have the new ids `fresh`.
+    `size` ids after `first`, the largest one first. The messages then have the known ids at the indexes `places` of
+    this table, and the new ids `fresh`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):

@@ -114,7 +114,8 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states of the model with every combination of the transactions' statuses and of the rows a reader has read.
 
-    `parts` has the number of transactions, and the largest number of rows read (`rows`).
+    `parts["rows"]` is the largest number of rows read. Optional are `parts["transactions"]`, a number of transactions,
+    and `parts["handles"]`, with one pair (incarnation, attempt) for each further transaction.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)

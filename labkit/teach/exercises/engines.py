@@ -32,10 +32,11 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield every kind of store that writes its rows in the way `rows`, such as `"together"`.
+    """Yield every kind of store that writes its rows in the way `rows`: `"added"`, `"replaced"` or `"together"`.
 
-    The kinds differ in whether the store can stage rows, and whether it can write the marker, or the engine's record
-    that the step is done, together with the rows.
+    A store is a dict. `"stages"` tells whether it can keep rows that readers do not see yet. `"joins marker"` tells
+    whether it can write rows together with its marker, its own record of the last step that it contains. `"joins done"`
+    tells the same about rows and the engine's record that the step is done.
     """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
@@ -66,7 +67,8 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
     """Return the simulator's design of a sink that writes in the order `steps`.
 
-    After a restart, this sink uses whatever it has written before, such as its marker or staged rows.
+    Of the dict `store`, only `store["rows"]` matters, the way in which rows are written (see `stores`). After a
+    restart, this sink uses whatever it has written before, such as its marker or staged rows.
     """
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
@@ -85,7 +87,8 @@ def _searched(design: Design) -> OrderResult:
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
     """Return a sentence about a crash after which the order `steps` loses or repeats rows; empty if there is none.
 
-    With `quiet`, wrong rows that a reader sees only temporarily count as well.
+    `store` is one of the dicts that `stores` yields. With `quiet`, a sentence is also returned if a reader sees wrong
+    rows only for a while, such as a part of a step.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
@@ -109,7 +112,10 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Return whether some order of writes is exactly-once on this store; `quiet` means the same as in `harm`."""
+    """Return whether some order of writes is exactly-once on `store`, which is one of the dicts that `stores` yields.
+
+    With `quiet`, the order must also never show wrong rows to a reader, not even for a while.
+    """
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
@@ -168,9 +174,11 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield an engine's name with a list of files that a crash can leave on disk, as the variant's parameters say.
+    """Yield pairs: an engine's name, and a list of files that a crash can leave on disk.
 
-    The lists are those in `lists` or, without this parameter, the files of several steps, numbered from `first`.
+    The variant's parameter `lists` contains the lists of files. Without it, the files are those of steps numbered
+    `first`, `first` + 1 and so on. With the parameter `kept`, one long list has the files of that many steps; without
+    it, many short lists differ in the newest step and its files.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):

@@ -29,7 +29,10 @@ Arrange = Callable[[tuple[Any, ...], bool], Iterable[tuple[Any, ...]]]
 The function gets the arguments, and whether True is the right answer.
 """
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
-"""A function that builds states from a model and the parts in a variant, whether or not a run reaches these states."""
+"""A function that builds states from a model and a dict, whether or not a run reaches these states.
+
+The dict is part of a variant, and each exercise has keys of its own for it, such as `rows`.
+"""
 
 
 class ObservedModel(Overlay[Any]):
@@ -53,9 +56,10 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return the tests of a property on the states of a simulator, whose configuration is the JSON text `parameters`.
+    """Return the test cases of the exercise `watch` on the states of one simulator.
 
-    If `assembled` is not empty, it is a JSON object with the parts from which the states are built instead.
+    `parameters` is the simulator's configuration as JSON text. If `assembled` is empty, the states are those that the
+    simulator reaches. Otherwise `assembled` is a JSON object from which `watch.assemble` builds the states.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -88,7 +92,7 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
 class System(NamedTuple):
     """A configured simulator, whose states test a learner's property.
 
-    If `assembled` is not None, the states are instead built from the parts that it lists.
+    The states are those that the simulator reaches or, if `assembled` is not None, those that `Watch.assemble` builds.
     """
 
     name: str
@@ -96,7 +100,7 @@ class System(NamedTuple):
     is_good: bool = False
     """Whether the system keeps all rules, so that the claim holds in every one of its states."""
     assembled: Mapping[str, object] | None = None
-    """The parts from which states are assembled; None to use the states that the system reaches."""
+    """The dict from which states are built; None to use the states that the system reaches."""
 
     def cases(self, watch: "Watch") -> tuple[Case, ...]:
         """Return the tests of a learner's property on the states of this simulator."""
@@ -126,8 +130,9 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check a learner's property on the states of each system in `variant`; report the first disagreement.
 
-        The variant lists systems under `good` (without a fault) and `bad` (with a fault). Those under `assembled` come
-        with parts from which states are built.
+        The variant's `good` (without a fault) and `bad` (with a fault) are lists of systems, of which every reached
+        state is tested. `assembled` lists systems with a third item, a dict from which `assemble` builds the tested
+        states. The right answer for a state is always that of the simulator's own claim.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)

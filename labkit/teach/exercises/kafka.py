@@ -28,9 +28,10 @@ def _logs(variant: Variant) -> Iterator[Log]:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every Kafka log with up to `length` entries of the transactions `names` or of none, short ones first.
+    """Yield every Kafka log with 1 to `length` entries, short logs first.
 
-    A transaction gets a marker (commit or abort) only if it has written a record since its last marker.
+    An entry belongs to one of the transactions `names`, or is a record without a transaction. A transaction gets a
+    marker (commit or abort) only if it has written a record since its last marker.
     """
     level: list[Log] = [()]
     for _ in range(length):

@@ -16,7 +16,7 @@ _DATA = tomllib.loads(files("labkit.teach.exercises").joinpath("alike.toml").rea
 
 
 def from_file(name: str) -> tuple[Any, ...]:
-    """Return the list `name` of `alike.toml`, itself and its inner lists as tuples; the file explains each list."""
+    """Return the list `name` of `alike.toml`, which explains it, as a tuple; inner lists become tuples as well."""
     return tuple(tuple(each) if isinstance(each, list) else each for each in _DATA[name])
 
 
@@ -108,7 +108,10 @@ def padded(word: str) -> Iterator[Step]:
 
 
 def numbers_alike(step: Step) -> Iterator[Step]:
-    """Yield steps of one run whose numbers become equal in a key that cuts or rounds them, or uses only a remainder."""
+    """Yield copies of a step with other numbers, all in the same run.
+
+    They get equal keys if a learner's function cuts or rounds a step's number, or uses only a remainder of it.
+    """
     numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
     numbers += [step.number + 2**power for power in range(4, 30)]
     yield from (step._replace(number=number) for number in dict.fromkeys(numbers))
@@ -117,7 +120,7 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 def runs_alike(step: Step) -> Iterator[Step]:
     """Yield copies of a step in runs with similar names.
 
-    A key confuses these runs if it cuts or simplifies names, or uses only their length.
+    They get equal keys if a learner's function cuts or simplifies the names of runs, or uses only their length.
     """
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
@@ -134,7 +137,10 @@ def runs_alike(step: Step) -> Iterator[Step]:
 
 
 def random_runs(step: Step) -> list[Step]:
-    """Return copies of a step in runs with long random names; a key shorter than its run's name can only be a hash."""
+    """Return copies of a step in runs with long random names.
+
+    A learner's key that is shorter than the name of its run cannot contain this name. So it must be a hash.
+    """
     letters = Random(step.run)
     names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))
     return [step._replace(run=name) for name in names]

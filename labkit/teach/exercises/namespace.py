@@ -28,7 +28,7 @@ SECONDS = 5.0
 ROOM = 1024**3
 """The number of bytes by which the process may grow in one call of a learner's function with large numbers."""
 _LARGE = re.compile(r"\d{8}")
-_OWN_LIMIT = "; with such large numbers, labkit's own limit lets one call use only 1 GB of memory more than before it"
+_OWN_LIMIT = "; because the arguments have large numbers, labkit's own limit is 1 GB of additional memory for this call"
 
 
 class InNotebook:
@@ -89,7 +89,8 @@ class InNotebook:
         except TooLong:
             raise AnswerFailed(f"{call_text} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
-            # Every error of the learner's code is reported, but Ctrl-C still interrupts.
+            # Every error of the learner's code is reported, but Ctrl-C still interrupts. The message mentions labkit's
+            # own limit of memory if that may be the cause.
             limit = _OWN_LIMIT if is_large and isinstance(error, MemoryError) and can_limit_memory() else ""
             raise AnswerFailed(f"{call_text} raised {error_text(error)}{limit}.") from None
         finally:

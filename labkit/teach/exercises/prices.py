@@ -43,15 +43,19 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """Return the fraction of its time that a job loses to commits of `cost`, and to half an interval after each crash.
+    """Return the fraction of its time that a job loses to commits and to work that it repeats after crashes.
 
-    `between` is the time between two crashes, in the same unit as the others.
+    There is a commit every `interval`, which takes `cost`. There is a crash every `between`, after which the job
+    repeats half an interval on average. All three are times in the same unit.
     """
     return cost / interval + interval / 2 / between
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of its time that a job can lose (`lost`) with one of `TRIED` intervals."""
+    """Return the smallest fraction of its time that a job can lose, found by trying `TRIED` commit intervals.
+
+    A commit takes `cost`, and there is a crash every `between`, as in `lost`.
+    """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)
     return min(lost(least * step**number, cost, between) for number in range(TRIED))

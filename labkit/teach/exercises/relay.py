@@ -48,10 +48,10 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
     `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
     `outage` (the number of messages in a row that a broker refuses while it is down).
 
-    Two parameters set an earlier state, from which only the next step is checked: `held` lists the positions of rows
-    that the broker has refused; `sent` is the number of rows, from the first on, that the relay has published, and it
-    has marked these rows except the first. If the variant has `outboxes` (a list of tables), check two runs with each
-    table: in one run the broker refuses every message, in the other run none.
+    With `held` or `sent`, runs begin in a later state, and only the next step is checked. `held` lists the positions of
+    rows that the broker has refused. `sent` is a number: the relay has published this many rows, from the first row on,
+    and has marked all of these rows but the first. If the variant has `outboxes` (a list of tables), check two runs
+    with each table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -125,13 +125,13 @@ def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
     else:
         if place in run.published:
             raise Wrong(
-                f"{reply}, although message {rows[place][0]} is already in the list published.",
+                f"{reply}, although message {rows[place][0]} is already in the list `published`.",
                 "The broker has acknowledged it; without a crash nothing is published twice.",
                 "A message is published twice without a crash.",
             )
         if place in run.refused:
             raise Wrong(
-                f"{reply}, although message {rows[place][0]} is in the list refused.",
+                f"{reply}, although message {rows[place][0]} is in the list `refused`.",
                 "The broker has just refused it; the relay waits before it tries again.",
                 "A refused message is published again without waiting.",
             )
@@ -233,7 +233,10 @@ def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
 
 
 def rows_alike(ids: Sequence[int]) -> tuple[Row, ...]:
-    """Return an outbox in which neighbouring rows have similar order names; its ids are `NUMBERS_ALIKE`, then `ids`."""
+    """Return an outbox in which neighbouring rows have similar order names.
+
+    Each row has an id and an order's name. The first ids are `NUMBERS_ALIKE`, and the others are taken from `ids`.
+    """
     names = [name for pair in PAIRS_ALIKE for name in pair]
     others = [number for number in ids if number not in NUMBERS_ALIKE]
     return tuple(zip((*NUMBERS_ALIKE, *others), names, strict=False))

@@ -133,7 +133,11 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `review` on `cases`, which are pull requests that change the version `old`."""
+    """Check a learner's function `review` on pull requests.
+
+    The variant's parameter `old` is a version of a query, and `cases` are the pull requests, each of which changes
+    `old`.
+    """
     ask, old = Asker(answer, "review"), variant["old"]
     cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))
     return ask_each(ask, cases, lambda case: _wrong(ask, old, case), "It is right about {} releases")
@@ -166,7 +170,10 @@ def _pasted(
     unfinished: bool,  # noqa: FBT001  # as the learner's function
     changes: Changes,
 ) -> str:
-    """Return a line of Python that calls the learner's `review`, with only the changes of `new` written out."""
+    """Return a line of Python that repeats a call of the learner's `review`.
+
+    To be short, the line writes the version `new` as the version `old` with the changed parts, which are in `changes`.
+    """
     changed = f"old | { ({part: new[part] for part in changes})!r}" if changes else "dict(old)"
     return f"old = {old!r}; new = {changed}; review(old, new, {sink!r}, {unfinished})"
 
@@ -195,10 +202,11 @@ COUNT = ("count(1)", "bigint", False)
 def queries(
     names: Sequence[str], numbers: Sequence[str], functions: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any], list[Changes]]]:
-    """Yield for each kind of query its name, its keys and values, and a list of changes to the keys and values.
+    """Yield for each kind of query its name, its `keys` and `values`, and a list of changes to its `keys` or `values`.
 
-    `names` are the names of three text columns, `numbers` those of three columns of whole numbers, and `functions` are
-    three aggregate functions, one for each column in `numbers`.
+    `keys` are the columns by which the query groups rows, and `values` are the aggregates that it computes. `names` are
+    the names of three text columns, `numbers` those of three columns of whole numbers, and `functions` are three
+    aggregate functions, one for each column in `numbers`.
     """
     key, other, third = ((name, "string") for name in names)
     number = (numbers[0], "bigint")
@@ -261,9 +269,10 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return all parts of a version except keys and values, as a dict, and a list of changes to these parts.
+    """Return the parts of a query's version except `keys` and `values` as a dict, and a list of changes to these parts.
 
-    The filter, and the names of checkpoint and table, contain the number `low`.
+    `low` is a number in the filter and in the names of checkpoint and table. `sources` is the number of sources that
+    the query reads.
     """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
@@ -285,9 +294,9 @@ MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
 
 
 def many_columns(parts: Version, low: int) -> Variant:
-    """Return a variant whose old version is as large as the task allows.
+    """Return a variant whose old version has as many sources, columns and settings as the task allows.
 
-    One of the changes reduces the number of sources to `low`.
+    `parts` has the other parts of this version. In one of the pull requests, the new version reads only `low` sources.
     """
     keys = tuple((f"column {number}", "string") for number in range(MOST_COLUMNS))
     values = tuple((f"sum(amount {number})", "bigint", number not in (0, 9, 11)) for number in range(MOST_COLUMNS))

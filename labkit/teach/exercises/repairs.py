@@ -28,9 +28,10 @@ LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_0
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that compares a table with its source, on each damaged table of the variant.
 
-    `size` is the number of orders in a range. Either `orders` are the numbers of the orders in the source, and each
-    entry of `damage` lists the changes for one call (`_table`); or each entry of `changed` lists the rows for one call
-    as pairs (row of the source, row of the table).
+    The function returns ranges of order numbers to repair, and the variant's `size` is the length of a range. A variant
+    with `orders` has the numbers of the orders in the source, and in `damage` a list of changes to the table for each
+    call of the function (see `_table`). Any other variant has in `changed` a list of pairs for each call: a row of the
+    source, and the row of the table.
     """
     ask = Asker(answer, "damaged")
     right = "It finds the ranges to repair in {} tables"
@@ -65,9 +66,10 @@ def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
 
 
 def calls_with(contents: Iterable[tuple[Content, Content]], size: int) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which each order has one content of a pair in the source and the other in the table.
+    """Return the rows for calls of the learner's function, with one order for each pair in `contents`.
 
-    Each order is in a range of its own, and the next range is empty. `size` is the length of a range.
+    The first item of such a pair is the order's content in the source, the second one that in the table. Each order is
+    in a range of its own, and the next range is empty. `size` is the length of a range.
     """
     numbers = (2 * place * size + place % size for place in count())
     changes = [((number, *old), (number, *new)) for number, (old, new) in zip(numbers, contents, strict=False)]
@@ -79,14 +81,22 @@ IN_A_CALL = 20
 
 
 def ends_changed(first: int) -> tuple[Change, ...]:
-    """Return a call with `MOST_ROWS` orders, numbered from `first`; the first and the last order have changed."""
+    """Return the rows for one call of the learner's function, as pairs (row of the source, row of the table).
+
+    There are `MOST_ROWS` orders, numbered from `first`. Only the first and the last one have another amount in the
+    table.
+    """
     rows = [_row(first + number) for number in range(MOST_ROWS)]
     ends = (first, first + MOST_ROWS - 1)
     return tuple((row, (row[0], row[1], row[2] + 1) if row[0] in ends else row) for row in rows)
 
 
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
-    """Return calls in which the table has each order, of the item `word`, under another number of the same range."""
+    """Return the rows for calls of the learner's function, as pairs (row of the source, row of the table).
+
+    In the table, every order has a wrong number, which is in the same range as the right one. Their difference is a
+    number such as 97 or 10,000, so that a careless comparison confuses them. Every order has the item `word`.
+    """
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
     halves = (apart[: len(apart) // 2], apart[len(apart) // 2 :])

@@ -64,7 +64,11 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Read cells and earlier calls from standard input, run the cells, and print the answers as JSON."""
+    """Run a notebook's cells, repeat earlier calls of the learner's function, and print its answers as JSON.
+
+    Standard input has a JSON object: the function's `name`, the cells up to its own and those after it (`sources`), and
+    the arguments of the calls (`questions`).
+    """
     channel = os.dup(1)
     os.dup2(2, 1)
     task = json.load(sys.stdin)

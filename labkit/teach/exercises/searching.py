@@ -48,14 +48,22 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Call the learner's function along this tree; return the leaf to which its answers lead, or None."""
+        """Call the learner's function with the arguments in this tree, and return the leaf to which its answers lead.
+
+        A node has the arguments of one call, and a child for each answer. Returns None if there is no child for an
+        answer.
+        """
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
         return node
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
-        """Store the result of a search as a leaf of this tree, at the end of the function's answers in that search."""
+        """Store `finding`, the result of a search, as a leaf of this tree.
+
+        `ask` has the calls of the learner's function in that search. Each call is a node on the path to the leaf, and
+        its answer selects the next node.
+        """
         node = self
         for arguments, answer in ask.questions:
             node.arguments = tuple(arguments)
@@ -85,7 +93,11 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
-    """Return the result of an earlier search with the same answers and `configuration`; if none, call `judge`."""
+    """Return the result of an earlier search if the learner's function answers as it did there; otherwise call `judge`.
+
+    To find out, the function is called with the arguments of that search. `configuration` is a text with the simulator
+    and its settings; only searches with the same text are compared.
+    """
     tree = _search_tree(configuration)
     if settled := tree.look(ask):
         return settled.finding

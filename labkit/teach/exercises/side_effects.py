@@ -30,7 +30,11 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
-    """Yield triples: the announced prices, the time of an order at or next to a change of price, and all prices."""
+    """Yield triples: the prices that the learner's function gets, the time of an order, and all prices.
+
+    The function gets some or all of the variant's `versions`, in some order. The times are at or next to changes of
+    price.
+    """
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
     moments = (begin + step for step in steps for begin, _ in asked)
@@ -38,10 +42,10 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield lists of announced prices: the first price, then any of the later ones in any order.
+    """Yield lists of prices for the learner's function: the first price, then any of the later ones in any order.
 
-    The final list has all prices, with the first price at the end. If there are more than `FEW` later prices, only
-    three lists are yielded, each with all prices.
+    The list that is yielded last has all prices, with the first price at its end. If there are more than `FEW` later
+    prices, the lists are instead three orders of all prices.
     """
     first, *later = versions
     if len(later) > FEW:
@@ -54,7 +58,11 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
-    """Return the failed result for a wrong price; None if it is right, or if the announced list lacks a needed one."""
+    """Return the failed result for a wrong price; None if the price is right.
+
+    `case` has the prices that the function gets, the time of an order, and all prices. If one of the prices that began
+    up to this time is missing in the first list, the function is not called, and the result is None.
+    """
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
     if not is_complete and any(begin <= at and [begin, price] not in announced for begin, price in versions):
@@ -138,9 +146,10 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls that get equal keys if a key joins its parts without separators, or sums multiples of them.
+    """Yield calls that get equal keys if a key joins its parts without separators, or adds multiples of its numbers.
 
-    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1.
+    For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1, and 10 * partition +
+    offset is the same for partition 0 and offset 10 as for partition 1 and offset 0.
     """
     for base, width in product((10, 16), range(1, 12)):
         yield from (_row(word, 1, base**width, "room"), _row(word, base + 1, 0, "room"))
@@ -180,9 +189,11 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the text between the row's topic and call (`parts`) in its key, if a topic's name could contain this text.
+    """Yield the separator between topic and call in a learner's key, if a topic's name could contain this separator.
 
-    Then nobody can tell where the topic ends. Yields nothing if the key does not show topic and call.
+    If it could, nobody can tell where the topic ends. `row` is a call to the outside service, for which `ask` gets the
+    learner's key; `parts` are the topic and the name of this call. Yields nothing if the key does not contain both
+    texts.
     """
     key = ask(row)
     topic, call = parts

@@ -212,7 +212,8 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's key function in every schedule of a job with crashes and deleted checkpoints.
 
-    If the variant has a list of `words`, check instead single records of an input that begins with these words.
+    If the variant's `words` is a list, check instead the keys of single records, one by one. The words are then the
+    first words of the job's input.
     """
     if not isinstance(variant["words"], str):
         return judge_long_input(answer, variant)
@@ -248,8 +249,9 @@ def _searched(model: ObservedModel) -> Finding:
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
-    After a crash between writing the rows and confirming the batch, even a right function repeats rows, so a second
-    search leaves out such crashes. If the variant has a `batch`, check instead the commit of this batch.
+    After a crash between writing the rows and confirming the batch, even a right function repeats rows. So the first
+    search allows repeated rows; the second search leaves out such crashes and allows none. If the variant has a batch
+    number `batch`, check instead only the commit of this batch.
     """
     if "batch" in dict(variant.parameters):
         return ONE_COMMIT.judge(answer, variant)
@@ -264,7 +266,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has a batch number `decided`, check instead single recoveries, of `tasks` tasks.
+    If the variant has `decided`, the number of the last decided batch, check instead single recoveries of a job with
+    `tasks` tasks.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)
@@ -354,8 +357,9 @@ def _many_tasks(variant: Variant) -> Iterator[tuple[int, list[Any], list[Any]]]:
 def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
     """Yield arguments of `recover_and_commit` in which one list is long.
 
-    It has the votes, the open transactions, or the handles of one vote. The other lists are short, because an answer
-    that compares all pairs would otherwise take too long.
+    The long list has the votes, the open transactions, or the handles of one vote. The other lists are short, because
+    an answer that compares all pairs would otherwise take too long. `decided` is the number of the last decided batch,
+    and `tasks` is the largest length of a list.
     """
     last: list[Any] = [f"q0-b{decided}-p{task}-i1" for task in range(tasks)]
     few = [last[0], last[tasks // 2], last[-1]]
@@ -369,9 +373,10 @@ def _long_lists(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list
 
 
 def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of `recover_and_commit` with large batch numbers that a rule confuses.
+    """Yield arguments of `recover_and_commit` with large batch numbers, which a wrong answer confuses.
 
-    The numbers, or their handles, become equal if they are cut, rounded to floats, or replaced by checksums.
+    The numbers, or the handles with these numbers, become equal if the learner's function cuts them, rounds them to
+    floats, or compares only their checksums.
     """
     batch = 10**18
     one, next_one = f"q0-b{batch}-p0-i1", f"q0-b{batch + 1}-p0-i1"
@@ -408,7 +413,11 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states in which a reader saw two counts of a word, with rows of other words between and after them."""
+    """Yield states in which a reader saw two counts of the first word, with rows of other words between and after them.
+
+    `parts["between"]` is the largest number of rows between the two counts. Optional are `parts["long"]`, one more such
+    number, and `parts["counts"]`, the offsets of the first word's rows from which the two counts are taken.
+    """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])
@@ -429,8 +438,9 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 def judge_jump(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
 
-    The cases are states of simulators; or, with `word` and `large`, rows with similar words and counts; or, with
-    `rows`, lists with this number of rows.
+    By default, the cases are states of a simulator. With the parameters `word` and `large`, the cases are rows whose
+    words are similar to `word` and whose counts are similar to `large`. With `rows`, they are lists of this number of
+    rows.
     """
     if "rows" in dict(variant.parameters):
         return MANY_ROWS.judge(answer, variant)

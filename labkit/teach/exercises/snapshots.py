@@ -138,6 +138,7 @@ def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None
     """Return a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
     If `exchange` is not -1, the transfer at this position is lost, and another one that nobody sent is there.
+    `channels` is the number of channels over which the transfers are spread; None means all channels.
     """
     numbers = {way: [2 * place for place in range(number) if place != exchange]}
     if exchange >= 0:

@@ -92,12 +92,14 @@ class Asked(NamedTuple):
 def judge_runner(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for an engine that runs a workflow step by step, in every possible run.
 
-    `variant` may describe the workflow: `steps` and `results`, the names and results of its steps; `then`, the steps of
-    a new version that a restart may bring; `firsts`, possible numbers of the first step; `runs`, the names of runs that
-    share a receiver; and `hour`, the time at which each run begins. The receiver remembers a key for `keeps` hours. A
-    run has at most `crashes` kills, `losses` lost answers and `stalls` pauses of a process; a restart or a pause takes
-    one of the `downtimes`, in hours. If the variant has a `probe` (a run, a step's name and its number), check instead
-    only steps and names similar to the probe, which a careless rule confuses (see `_probed`).
+    `variant` may describe the workflow: `steps` and `results`, the names and results of its steps; `then`, the names of
+    the steps in a new version, which may replace the old one at a restart; `firsts`, the numbers that the first step
+    may have; `runs`, the names of runs that share a receiver; and `hour`, the time at which each run begins. The
+    receiver remembers a key for `keeps` hours. A run has at most `crashes` kills, `losses` lost answers and `stalls`
+    pauses of a process; a restart or a pause takes one of the `downtimes`, in hours.
+
+    If the variant has a `probe` (a run, a step's name and its number), the judge tries no runs. It then calls the
+    learner's rule only for the probe, and for steps and names that a careless rule confuses with it (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)
@@ -133,9 +135,10 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
 
 
 def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
-    """Try every run of a workflow, and return the number of states. Raises `Wrong` for a wrong action.
+    """Try every run of a workflow from the state `begin`, and return the number of states.
 
-    `keys` maps each idempotency key seen so far to its run and its step's number; this function adds to it.
+    `keys` maps each idempotency key seen so far to the name of the workflow's run and the number of the step that used
+    it; this function adds to it. Raises `Wrong` for a wrong action.
     """
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
@@ -153,7 +156,11 @@ def _key(run: Run) -> str:
 
 
 def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
-    """Yield the states after the engine's next action, also after a lost answer or a kill. Raises `Wrong`."""
+    """Yield the states after the engine's next action, also after a lost answer or a kill.
+
+    The learner's function chooses the action. `keys` maps each idempotency key seen so far to the name of its run and
+    its step's number; a new key is added. Raises `Wrong` for a wrong action, such as a message with another step's key.
+    """
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
     action, reply = _action(ask, workflow, run, number)
@@ -207,8 +214,8 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
 def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     """Check a learner's engine on steps and names that a careless rule confuses with `probe`; return their number.
 
-    Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in `probe` should consist of small
-    letters, which most simplifications of a text leave unchanged.
+    `keys` is the dict of keys that `_search` describes. Raises `Wrong` for equal or too short keys, and for a wrong
+    action. The texts in `probe` should consist of small letters, which most simplifications of a text leave unchanged.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -218,7 +225,8 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     hashed = [_first_key(ask, step, keys) for step in ask.announced(random_runs(probe), _question)]
     if (size := bits(hashed)) < FEWEST_BITS:
         raise Wrong(
-            f"Even runs with long names have short keys, for example {shown(hashed[0])} and {shown(hashed[1])}.",
+            f"The keys of runs with long names are short, so they are hashes, for example {shown(hashed[0])} and "
+            f"{shown(hashed[1])}.",
             f"They can differ in about {size:.0f} bits only, so among many messages two have the same key.",
             "The key is a hash, or a number, of too few bits: some messages have the same.",
         )
@@ -239,13 +247,20 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments to which the only right answer is to send the message of `step`; keys last `keeps` hours."""
+    """Return arguments to which the only right answer is to send the message of `step`.
+
+    `keeps` is the number of hours for which the receiver of the message remembers its idempotency key.
+    """
     about: dict[str, Plain] = {"run": step.run, "number": step.number, "name": step.name, "keeps": keeps}
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 
 
 def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
-    """Return the key of a step's first message. Raises `Wrong` if another step has it, or if there is no message."""
+    """Return the idempotency key of a step's first message.
+
+    `keys` maps each earlier key to the name of its run and its step's number; the new key is added. Raises `Wrong` if
+    another step has this key, or if there is no message.
+    """
     workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
     entry = Entry(step.number, step.name, "started", 0)
     run = Run(journal=(entry,), here=("start",), is_fresh=True, story=("its start",))
@@ -282,7 +297,10 @@ def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list
 
 
 def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
-    """Raise `Wrong` for an action that the journal or the running process's own state already proves wrong."""
+    """Raise `Wrong` if the learner's `action` contradicts the journal, or what the running process did or received.
+
+    `asked` has the number and name of the step that the workflow wants to execute.
+    """
     number, name, reply = asked
     entries = [entry for entry in run.journal if entry.number == number]
     kind = action[0]
@@ -381,7 +399,8 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
 def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
     """Return the state of the run after the receiver has answered a message with this key.
 
-    Raises `Wrong` if another step's message had this key, or if the receiver accepts the message again.
+    `keys` maps each key seen so far to the name of its run and its step's number; a new key is added. Raises `Wrong` if
+    another step's message had this key, or if the receiver accepts the message again.
     """
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
@@ -407,7 +426,8 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
 def _why_twice(workflow: Workflow, earlier: Sequence[tuple[str, int]], key: str) -> str:
     """Return why the receiver did not recognise a message that it had accepted before.
 
-    `earlier` are the times when it was accepted, as pairs of key and hour.
+    `key` is the message's key now. `earlier` has a pair for each time when the receiver accepted the message: the key
+    that the message had then, and the hour.
     """
     if not workflow.keeps:
         return "This receiver takes no keys, so a message that may have been sent is never sent again."

@@ -129,10 +129,10 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps(Tabled):
-    """The steps of a job that copies Kafka records, and for each step what readers get after it.
+    """The steps of a job that copies Kafka records, and for each step the records that readers get after it.
 
-    Instead of the records, a step has None if the broker may not have finished, so that it is uncertain what readers
-    get.
+    `steps` are pairs: a sentence about the step, and the records. The records are None if the broker may not have
+    finished the step, because it is then uncertain what readers get.
     """
 
     title = "What the job did, and what readers get after each step"

@@ -143,7 +143,10 @@ class Postgres:
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
-        """Return a psycopg connection to the same tables, for your own code; a `with` block is a transaction."""
+        """Return a psycopg connection for your own code, which uses the same tables as the sessions.
+
+        A `with` block of the connection is a transaction.
+        """
         setting = f"-c search_path={self._schema}"
         return psycopg.connect(make_conninfo(self.address, options=setting))
 

@@ -27,8 +27,9 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the server that an environment variable names, or the private one, which the first call starts.
+    """Return the user's own server or, if there is none, a private server, which the first call starts.
 
+    `variable` is the environment variable with the address of the user's server, and `start` starts a private one.
     Raises `ServiceUnavailable` if it cannot be started.
     """
     pid, server = _private.get(variable, (0, None))
@@ -59,9 +60,11 @@ _clients: dict[str, Client] = {}
 def client(
     variable: str, start: Callable[[], AbstractContextManager[TetheredServer]], make: Callable[[Server], ClientT]
 ) -> ClientT:
-    """Return a new client, created by `make`, of the server that `find` returns; an earlier client cleans up first.
+    """Return a new client of the user's own server or, if there is none, of a private server.
 
-    A client of a user's own server also cleans up when this process ends.
+    `make` creates the client; `variable` and `start` are those of `find`, which chooses the server. If this function
+    has returned a client for this `variable` before, that client first removes what it created. A client of a user's
+    own server does this also when this process ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

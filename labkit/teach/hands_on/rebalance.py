@@ -72,8 +72,9 @@ def rebalance(
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
         raise InvalidInput(
-            "lab.rebalance() needs a program and exactly one of the parameters stop, slow and kill, as in "
-            "lab.rebalance(commit_after, stop='charged 4'); if you set `each`, pass only one program."
+            "lab.rebalance() needs at least one program and exactly one of the parameters stop, slow and kill, as in "
+            "lab.rebalance(commit_after, stop='charged 4'); if you set the parameter each, which runs a program once "
+            "for each text, pass only one program."
         )
     if each is not None and not each:
         raise InvalidInput(
@@ -83,7 +84,7 @@ def rebalance(
     if not 0 <= longer <= LONGEST:
         raise InvalidInput(
             f"lab.rebalance(): longer={longer:g} is not possible; write a number of seconds from 0 to {LONGEST:g}, "
-            f"because all consumers together have {PATIENCE:g} s."
+            f"because all consumers together must end within {PATIENCE:g} s."
         )
     if kill and longer:
         raise InvalidInput(

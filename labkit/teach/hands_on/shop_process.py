@@ -197,7 +197,11 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines from a process's pipe, and whether it took more than `PATIENCE` s and was killed."""
+    """Return the lines that the process `pid` wrote into its pipe, and whether the process was killed.
+
+    `reading` is the file descriptor from which to read. The process is killed if it takes more than `PATIENCE` s, or if
+    the parent of this process has ended.
+    """
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:

@@ -15,7 +15,7 @@ ROWS = (0, 1, 2)
 WRITTEN, REFUSED = "written", "refused"
 TABLES = ("CREATE TABLE IF NOT EXISTS rows (id INTEGER)", "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)")
 Write = Callable[[], str]
-"""A function that writes the rows and returns `written` or `refused`."""
+"""A function that writes the rows `ROWS` and returns `written` or `refused`."""
 
 
 def file(path: str) -> Write:
@@ -55,7 +55,7 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Store a new epoch, the highest so far, and return a function that later inserts the rows in one transaction.
+    """Store a new epoch, the highest so far, and return a function that later inserts `ROWS` in one transaction.
 
     The function refuses to write if another writer has stored a higher epoch in the meantime.
     """
@@ -79,7 +79,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Fence earlier producers now, and return a function that later writes the rows in one transaction.
+    """Fence earlier producers now, and return a function that later writes the rows `ROWS` in one transaction.
 
     The broker refuses the transaction if a newer producer has fenced this one. `place` is `address/topic`.
     """

@@ -102,7 +102,10 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the recorded counts that are shipped with labkit: a dict from (sink, rows in a batch) to the counts."""
+    """Return recorded numbers of disk operations, which are shipped with labkit.
+
+    The dict maps a pair (sink, rows in a batch) to the numbers of files, syncs, renames and bytes for one batch.
+    """
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)

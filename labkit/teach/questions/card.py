@@ -46,7 +46,7 @@ class Answer(Shown):
 
     @property
     def because(self) -> str:
-        """The explanation of the result, which begins with a sentence if the run had an unexpected result."""
+        """The explanation of the result. If the result is not the expected one, a sentence at the beginning says so."""
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because
@@ -56,7 +56,10 @@ class Answer(Shown):
         )
 
     def reply(self, words: Answers | None) -> list[str]:
-        """Return the question's replies to a wrong prediction (`words`): a list, at most one sentence per option."""
+        """Return a list of the question's replies to the wrong prediction `words`, at most one sentence per option.
+
+        The list is empty if the prediction is right or None, or if the result is not the expected one.
+        """
         if words is None or words == self.outcome or self.outcome != self.question.right:
             return []
         return [self.question.replies[each] for each in words if each in self.question.replies]

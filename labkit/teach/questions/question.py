@@ -49,7 +49,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a run; `means` maps measured values to options, and `because` explains the right answer."""
+    """A question about a run, whose result a learner predicts.
+
+    `means` maps values that the run may measure, as text, to the answer options that they make right. `because`
+    explains the right answer, `right`.
+    """
 
     name: str
     kind: Kind
@@ -179,7 +183,7 @@ _Option = Annotated[str, msgspec.Meta(max_length=LONGEST_OPTION, pattern=r"^(\S.
 
 
 class _Table(msgspec.Struct):
-    """One table of a TOML file of questions."""
+    """One table of a TOML file of questions, which describes one question."""
 
     kind: Kind
     text: _Text
@@ -191,7 +195,7 @@ class _Table(msgspec.Struct):
     replies: dict[str, _Text] = msgspec.field(name="if", default_factory=dict)
 
     def fault(self) -> str:
-        """Return a contradiction between the fields of this table, with a remedy, as text; empty if there is none."""
+        """Return a contradiction between fields of this question, with a remedy, as text; empty if there is none."""
         is_number, is_list = self.kind is Kind.NUMBER, isinstance(self.right, list)
         if is_number and (self.options or not isinstance(self.right, int | float)):
             return "a number has no options, and right is the number; write right = 6"

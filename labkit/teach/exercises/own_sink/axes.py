@@ -160,8 +160,9 @@ def _names_alike(bench: Bench) -> TrialResult:
 
     The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
     query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query. If the queries have no epochs, the first query then writes more batches, until all queries together
-    have written `MOST_BATCHES`. Finally the first query repeats its batch 0.
+    first query. The first query then writes more batches, until all queries together have written `MOST_BATCHES`. Only
+    queries with epochs skip this, because their task states no such limit. Finally the first query repeats its batch 0,
+    which a sink must not have forgotten.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
@@ -364,10 +365,12 @@ def tried(
     more: Sequence[Mapping[str, Any]] = (),
     also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
-    """Test a sink on the axes of its `kind` and on those in `also`; kill it before every request of its first batch.
+    """Test a sink on the axes (separately graded properties) of its `kind` and on those in `also`.
 
-    `parameters` are the batches and queries. If no fault is found, the sink is also tested with each entry of `more`,
-    in the same form. Raises `Unusable` for a wrong request, and the errors of `Answer.step`.
+    `name` is the name of the sink's function. `parameters` maps fields of `Bench`, such as `batches` and `query`, to
+    their values. As long as no fault is found, the axes in `FEW` are also tested with each entry of `more`, a dict of
+    the same form. The second list in the result has the effect of a kill before every request of the first batch.
+    Raises `Unusable` for a wrong request, and the errors of `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind

@@ -136,7 +136,10 @@ class Folder:
         self.root, self.most, self.may_show = Path(root), most, True
 
     def file(self, name: object) -> str:
-        """Return the name on disk. Raises `OSError` for a name that could be of a file outside of the folder."""
+        """Return the name on disk of the file that the sink calls `name`; a subclass may use another name on disk.
+
+        Raises `OSError` if the name could be that of a file outside of the folder.
+        """
         return named(name)
 
     def name(self, file: str) -> str:
@@ -280,7 +283,10 @@ def limit(what: int, most: int, *, for_good: bool = True) -> None:
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Perform the requests of a connection, one per line, until the client closes it."""
+    """Perform the requests of a connection, one per line, until the client closes it.
+
+    `megabytes` is the largest size of a file in MiB, and `seconds` is the CPU time for each opened store.
+    """
     process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
@@ -291,7 +297,7 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 def main(megabytes: int, seconds: int) -> None:
     """Fork a process for each connection (a file descriptor) from the socket on standard input, and reply with its id.
 
-    Returns when the client closes the socket. `megabytes` and `seconds` are the limits of each process.
+    Returns when the client closes the socket. `megabytes` and `seconds` limit each process, as in `serve`.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes dead children
     control = socket.socket(fileno=0)

@@ -60,9 +60,10 @@ MADE_ANOTHER_REQUEST = (
 
 
 class StepAsker(Asker):
-    """Asks a learner's sink for its next request; its calls depend on earlier replies, so they cannot be announced.
+    """Asks a learner's sink for its next request.
 
-    The arguments of a call are the kind of store, the requests and replies so far, and the batch.
+    The arguments of a call are the kind of store, the requests and replies so far, and the sink's arguments, with the
+    rows of the batch. Because a call contains the store's earlier replies, `announced` cannot send calls in advance.
     """
 
     def _reply(self, *arguments: Plain) -> Plain:
@@ -229,7 +230,11 @@ class Story:
 
 
 class Mark(NamedTuple):
-    """The next driver's number, and the lengths of the lists of a run's record, right after its last kill."""
+    """The point in a run's record right after the run's last kill.
+
+    It consists of the number of the driver (process of the simulated engine) that starts next, and of the numbers of
+    samples, requests and deliveries recorded before this point.
+    """
 
     driver: int
     samples: int
@@ -382,7 +387,11 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Pass a batch to the sink, with `arguments` after the store, and return how its work ended."""
+        """Call the sink with a batch, and return how its work ended.
+
+        The sink gets the store and then `arguments`: the query, the batch number and the rows. `batch` is the batch
+        number. `kill` says before which request to kill the sink's process; None means no kill.
+        """
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
@@ -417,9 +426,10 @@ class Trial:
     ) -> bool:
         """Pass the batches to the sink, from number `first` on; repeat each until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` caches what happened
-        in earlier runs after their last kill. If one of them was then in the same batch and had the same files as this
-        run after its last kill, this run stops there, and `finish` copies the rest of the record from the cache.
+        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache of earlier
+        runs. If it has a run whose last kill happened in the same batch and left the same files as the last kill of
+        this run, then this run ends right after its last kill, and `finish` copies the missing part of the record from
+        the cache.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -469,9 +479,10 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Append to this run's record the part of another run's record that follows that run's last kill.
+        """Append to this run's record everything that the run `other` recorded after its last kill.
 
-        The drivers and samples in that part get the numbers that follow those of this run.
+        The appended samples (readings of the store) and their drivers get new numbers, which continue those of this
+        run.
         """
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
@@ -585,7 +596,7 @@ class Bench(NamedTuple):
         return trial(self.server, self.ask, self.kind)
 
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
-        """Run one query from its first batch to its last, with these kills, once, and return the result."""
+        """Run the first query from its first batch to its last, with these kills, and return the (cached) result."""
         key = len(self.batches), tuple(kills)
         if key not in self.past.runs:
             with self.trial() as begun:
