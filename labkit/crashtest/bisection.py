@@ -86,8 +86,10 @@ Sides = Mapping[int, str | None]
 def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
-    The two ends come first, then the version half-way between the first two neighbours with different sides. If that
-    version has no side, the nearest untried one is next.
+    `sides` maps the index of each tested version to its side (its test result); None means that the test showed
+    nothing. The two ends of the range come first. If an end has no side, the version next to it follows. After that,
+    the bisection takes the first two successive versions with different sides, where versions without a side do not
+    count, and tests the untested version that is nearest to the middle between these two.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -134,10 +136,11 @@ class Trial:
 
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
-    """Return the result of testing one version from the JSON report and exit code of its crash test.
+    """Return the result of testing one version, from the JSON `report` and the exit `code` of its crash test.
 
-    `day` is the version's release date. If `expected` names a guarantee, the version's side says whether the pipeline
-    met it. Otherwise the side is the best guarantee that the test leaves possible, and whether the pipeline was stuck.
+    `day` is the version's release date. The `side` of the result is the text by which versions are compared. If
+    `expected` names a guarantee, this text says whether the pipeline met it. Otherwise it names the best guarantee that
+    the test leaves possible, such as `at best at-least-once`, with `stuck, ` before it if the pipeline was stuck.
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -228,7 +231,11 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether both ends of the range are conclusive, and agree or have an exact change between them."""
+        """Whether the bisection found an answer.
+
+        It did if the tests of both ends of the range were conclusive, and if either no two conclusive results differ,
+        or at least one change lies between two adjacent versions.
+        """
         return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
 
     @property
@@ -237,9 +244,9 @@ class Answer:
         return [self.range.versions[each] for each in ends if self.sides.get(each) is None]
 
     def code(self, expected: str = "") -> int:
-        """Return the exit code: 1 if the guarantee is weaker than `expected`, else 0 if the answer is definite, else 2.
+        """Return the exit code of the bisection: 0 if it found an answer (`is_definite`), 2 if not.
 
-        Of all versions, the newest one with a conclusive result is compared with `expected`.
+        If `expected` names a guarantee that the newest version with a conclusive result does not meet, the code is 1.
         """
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1

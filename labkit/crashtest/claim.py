@@ -190,7 +190,8 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    If labkit could not imitate the disk, which loses bytes when a sync fails, a run without harm proves nothing.
+    When a sync fails, a disk may lose the bytes that were to be synced. If the command ignored the failure and labkit
+    could not remove these bytes as such a disk would, a run without harm proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

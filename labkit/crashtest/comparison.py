@@ -226,9 +226,10 @@ class Comparison:
 
 
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
-    """Return whether one kind of fault does more harm in the later report.
+    """Return whether one kind of fault does more harm in the later report (`after`) than in the earlier one (`before`).
 
-    Either runs with this fault go wrong only there, or they leave a weaker guarantee than in the earlier report.
+    It does if only the later report has a run with this fault that goes wrong, or if the runs with this fault leave a
+    weaker guarantee in the later report.
     """
     if not after.weakest:
         return False

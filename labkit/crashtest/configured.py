@@ -35,7 +35,7 @@ def configured(path: Path) -> dict[str, Any]:
         table = table.get(name, {})
         if not isinstance(table, dict):
             raise InvalidInput(
-                f"{path}: the key {name} is not a table; write [tool.labkit.crashtest] above the options."
+                f"{path}: the key {name} must be a table; write the options below a line [tool.labkit.crashtest]."
             )
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():

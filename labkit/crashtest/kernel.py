@@ -162,7 +162,11 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Return the settings for the test of a Spark job with the user's sink; its description and input go to `place`."""
+    """Convert `wanted`, the settings for the test of a sink, to settings for the test of a Spark job with this sink.
+
+    `adapter` is the interface through which Spark calls the sink, and `jars` are additional jars for Spark. The
+    description of the job and its input are written to the folder `place`.
+    """
     rows = generate(wanted.batches) if wanted.rows is None else read_rows(wanted.rows, wanted.batches)
     rows.write(place / "input")
     job = PlainJob(
@@ -227,8 +231,9 @@ def kernel_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a Spark sink, in a `with` block.
 
-    If system calls cannot be intercepted, the test kills between lines of Python. With `only_lists`, no Spark session
-    starts in advance. LABKIT_TURNS may limit the tests on this machine; then this one first waits for its turn.
+    If system calls cannot be intercepted, the test kills between lines of Python. With `only_lists`, the caller needs
+    only the list of crash points, so no Spark session starts in advance. The environment variable LABKIT_TURNS may
+    limit how many tests run on this machine at a time; if so many already run, this test first waits.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

@@ -180,8 +180,8 @@ class CrashTest(pytest.Item):
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
     """Perform runs; fail if one is weaker than `expected`, violates a property in `also`, or proves nothing.
 
-    A run with a fault that no sink needs to withstand (a condition of the guarantee) does not fail if it violates a
-    property; it is skipped.
+    Some runs have a fault that no sink needs to withstand; they only show a condition of the guarantee. If such a run
+    violates a property, the test is skipped and does not fail.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

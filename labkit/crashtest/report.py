@@ -105,7 +105,7 @@ class Report:
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
         """Return the exit code: 0 if the test meets the demands `goal` and `also`, 1 if not, 2 if that is unknown.
 
-        Without a goal, the code is 2 if the guarantee is unknown, otherwise 0.
+        `reaches` explains the demands. Without a goal, the code is 2 if the guarantee is unknown, otherwise 0.
         """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
@@ -188,7 +188,10 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML: a test case for each run, and one for the demands `goal` and `also`."""
+        """Return the report as JUnit XML: a test case for each run, and one for the demands on the whole crash test.
+
+        The demands are the guarantee `goal`, and that no run violates a property in `also`, such as `aborted_read`.
+        """
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))

@@ -77,7 +77,7 @@ class Rows:
         ]
 
     def divided(self, batches: Sequence[Sequence[dict[str, Any]]]) -> "Rows":
-        """Return other batches of the same kind of rows: generated, or the user's own."""
+        """Return an object like this one, for generated or for the user's own rows, but with the given `batches`."""
         return Rows(batches, generated=self.generated)
 
     def planned_batches(self) -> list[PlannedBatch]:
@@ -182,17 +182,18 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 def named(record: Record, shape: Shape) -> Record:
     """Return the record with a key by which `labkit.core.judge` recognises successive values of one key.
 
-    If the store keeps only the last row of each key, this is the record's own key. Otherwise the key is unique, so that
-    the judge never takes two rows for two values of one key.
+    If the store keeps only the last row of each key (`Shape.LAST`), this is the record's own key. Otherwise it is a key
+    that no other record has, so that the judge never mistakes two rows for successive values of one key.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
 def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Record]:
-    """Return a Counter of the rows in `seen`, one reading of the store in the form `shape`.
+    """Return how often each row occurs in `seen`, one reading of the store; `shape` is the form of these rows.
 
-    The offset of a row is its id. A row without an id has offset -1, and so has a part of a sum that the input rows
-    `expected` do not explain.
+    The keys of the result are records, whose offset is the row's id, or -1 for a row without an id. If the reader
+    returned sums (`Shape.SUMS`), the result counts the input rows in `expected` that were added to each sum. A rest
+    that they do not explain becomes a record with offset -1.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -77,7 +77,8 @@ def judge_run(
 def _copies(readings: Sequence[Counted], ids: dict[int, set[int]]) -> list[Life]:
     """Return a `Life` for each copy of a row: the reading that showed it first, and whether it disappeared.
 
-    If only some copies of a row disappear, the newest ones count as gone.
+    `ids` maps the number of each batch to the ids of its rows. If only some copies of a row disappear, the newest ones
+    count as gone.
     """
     living: dict[Record, list[Life]] = {}
     over: list[Life] = []
@@ -93,9 +94,11 @@ def _copies(readings: Sequence[Counted], ids: dict[int, set[int]]) -> list[Life]
 
 
 def _mark_early(living: dict[Record, list[Life]], ids: set[int]) -> None:
-    """If all rows of an unfinished batch (`ids`) are readable, mark them as readable before their commit.
+    """If all rows of an unfinished batch can be read, mark them as rows that were read before their commit.
 
-    If only some are, none is marked, because `labkit.core.judge` itself reports such a fractured read.
+    `ids` are the ids of the batch's rows. `living` maps each row to its copies in the store; the lists are changed.
+    If only some rows of the batch can be read, none is marked, because `labkit.core.judge` itself reports such a
+    fractured read.
     """
     present = {row.offset for row, alive in living.items() if alive}
     if not ids <= present:
@@ -125,7 +128,10 @@ def _of_keys(readings: Sequence[Counted]) -> list[Life]:
 
 
 def _by_key(rows: Counter[Record]) -> dict[tuple[str, int], Record]:
-    """Return the rows of one reading by key and number: 1 for a key's latest row, 2 and so on for surplus rows."""
+    """Return a dict from (key, number) to each row of one reading.
+
+    The number is 1 for the latest row of the key, and 2, 3 and so on for its surplus rows, which get a made-up key.
+    """
     copies: Counter[str] = Counter()
     values = {}
     for row in sorted(rows.elements(), reverse=True):

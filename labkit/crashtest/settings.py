@@ -153,7 +153,10 @@ class Settings(SharedOptions):
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink under test; for a Spark format or table this is its name, with the file of the user's reader."""
+        """The sink under test: a file and a name in it.
+
+        A Spark format or table has no file of its own. Then this is its name, and the file of the user's reader.
+        """
         if self.sink is not None:
             return self.sink
         assert self.reader is not None

@@ -185,7 +185,10 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the workers' calls in Spark's tasks, without syncs, and without commits, which Spark does not retry."""
+    """Return those `effects` that Python workers make in tasks of Spark, which Spark repeats if a worker dies.
+
+    Syncs are left out, and so are the calls by which a worker commits for the driver: Spark does not repeat a commit.
+    """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
 
@@ -208,7 +211,7 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
     start = harness.start(run, ask=ask)
     if not killed:
-        raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
+        raise JobFailed(f"{NEVER_REACHED}, so no worker process was killed: {harness.ending_of(start)}")
     run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": times[0], ALONE: True})
     _end(harness, run)
 

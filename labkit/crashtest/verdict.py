@@ -176,9 +176,10 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, such as `12 of 83 points`.
+        """How many crash points were tried, such as `12 of 83 points`.
 
-        If all crash points were tried, the text also says what else was left out.
+        If all were tried, the text also says what else was left out: directed runs (with two crashes, or new input), or
+        if these are complete as well, places within long writes.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
@@ -227,18 +228,25 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that counts toward it proves nothing and might have refuted it."""
+        """Whether the guarantee is unknown, or a run that counts toward the guarantee proved nothing.
+
+        Such a run might have refuted the guarantee.
+        """
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return a pair (title, guarantee) for each run whose fault no sink needs to withstand (a condition)."""
+        """Return a pair (title, guarantee) for each run that only shows a condition of the guarantee.
+
+        Such a run has a fault that no sink needs to withstand.
+        """
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of runs that count as not made, except runs with faults.
+        """Return the results of the runs that count as not made.
 
-        There was no time for them, or the restart did not come to the point of their second crash.
+        Either there was no time for the run, or its restart did not reach the point of the second crash. Runs with a
+        fault (`Group.FAULT`) are left out, because the report counts them separately.
         """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 

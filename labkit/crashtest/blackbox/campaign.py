@@ -116,7 +116,7 @@ class FinishedRun(NamedTuple):
     def is_clear(self) -> bool:
         """Whether the result is neither unknown nor stuck.
 
-        Only these two results can be due to the load of parallel runs, so they are worth a repetition.
+        An unknown or stuck result may be due to the load of parallel runs, so the campaign repeats such a run.
         """
         return not self.result.unknown and not self.result.stuck
 
@@ -227,11 +227,12 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the runs with a second crash during the recovery from a first crash, and those with a crash loop.
+        """Return a list of runs to make: runs with a second crash during the recovery from the first, and crash loops.
 
-        Call this after the runs with one crash, which show what restarts do. With `every`, the result has all
-        *directed* second crashes (those that a restart suggests, for example by a call that only restarts make),
-        otherwise a limited number. With `--since` it has only crashes at changed lines.
+        Call this when the runs with one crash are over, because they show what restarts do. With `every`, the list has
+        all *directed* second crashes (those that a restart suggests, for example by a call that only restarts make),
+        otherwise a limited number of them. With the user's option `--since`, the list has only second crashes and crash
+        loops at changed lines of Python.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -246,7 +247,10 @@ class Campaign:
         return [*map(crashes_job, chosen), *loops]
 
     def third_crashes(self) -> list[Job]:
-        """Return the runs with a third crash, in the recovery from two crashes, that this recovery suggests."""
+        """Return a list of runs to make with three crashes; the third crash is in the recovery from the second.
+
+        `Recoveries.third` chooses the points at which the recoveries seen so far make a third crash worthwhile.
+        """
         jobs = list(map(crashes_job, self._recoveries().third(self.most.thirds))) if self.most.thirds else []
         self.directed |= {job.id for job in jobs}
         return jobs
@@ -469,7 +473,11 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows of `values` that the new input does not replace. They were read before that input came."""
+        """Return those rows of `values` that the new input of this run does not replace.
+
+        `values` were read before the new input came. `longer` is what is expected after it: an earlier expected row
+        that is missing in `longer` counts as replaced.
+        """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 
@@ -614,7 +622,11 @@ class Campaign:
         )
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at this point, and the run called `name` if that has more crashes after it."""
+        """Yield the run with one crash at `point`, and if the run called `name` has more crashes, further runs.
+
+        Each further run has one crash more, and the last one is the run called `name`. The caller must perform each run
+        before it asks for the next one, because only the run's restart shows the place of the next crash.
+        """
         first, *later = name.split(THEN)
         yield single_job(point)
         if name == THEN.join([first] * LOOP):

@@ -66,28 +66,31 @@ class _Step(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A series of neighbouring crash points at which a crash does the same harm, such as a loss of rows."""
+    """A stretch of a run: neighbouring crash points at which a crash does the same harm, such as a loss of rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
     last: Point
-    """The last of these crash points; the effect just after it closes the stretch."""
+    """The last of these crash points; `closing` is the effect just after it."""
     is_bounded: bool = False
     """Whether a crash just before the system call `opening` was tried and did no harm, so that this call matters."""
 
     @property
     def opened(self) -> str:
-        """The last system call before the stretch, with its line of Python if known; empty if there is none."""
+        """The last system call before the first harmful crash point, with its line of Python if that is known.
+
+        Empty if the first harmful crash point comes before every system call.
+        """
         return self.first.place_before
 
     @property
     def opening(self) -> str:
-        """The call that begins the stretch: a crash after it, or within it, does harm."""
+        """The call with which the harmful stretch of the run begins: a crash during this call or after it does harm."""
         return self.first.effect if self.first.cut else self.first.after
 
     @property
     def closing(self) -> str:
-        """The call that ends the stretch: once it is complete, a crash does no harm."""
+        """The call that ends the harmful stretch of the run: a crash after this call does no harm."""
         return self.last.effect
 
     def includes(self, point: Point) -> bool:
@@ -109,8 +112,8 @@ def diagnose(
     way, the explanation names both.
 
     `points` maps the id of each run with one crash to its crash point. `decides` returns whether the engine uses a call
-    to record that a batch is finished. `files` maps the names of calls to their files, as several files may share a
-    masked path such as `out/<n>`.
+    to record that a batch is finished. The name of a call contains only a masked path such as `out/<n>`, which several
+    files may share; `files` maps the call's name to the real path.
     """
     weakest = summary.weakest
     if weakest is None:

@@ -138,10 +138,11 @@ class Namer:
     ) -> None:
         """Prepare to name the system calls that concern the watched `folders`.
 
-        `ignored` are patterns of files and servers that do not belong to the pipeline. `numbered` are masked paths
-        whose files are written in another order in every run; a call on such a file keeps the file's number in its name
-        (`offsets/3`). `earlier` are the calls of earlier starts, whose process ids are masked as well, because file
-        names may contain them. Paths in the folder `unnamed` appear without the folder's name.
+        `ignored` are patterns of files and servers that do not belong to the pipeline. The name of a call usually has
+        a masked path, in which a placeholder replaces the number of a file: `offsets/<n>` for `offsets/3`. `numbered`
+        are the masked paths for which names keep the number, because the order of these files differs from run to run.
+        `earlier` are the calls of earlier starts, whose process ids are masked as well, because file names may contain
+        them. Paths in the folder `unnamed` appear without the folder's name.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1

@@ -55,9 +55,10 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Update the longest silences by the silence between two effects.
+        """Update `before` or `between`, the longest silences so far, with the silence before one durable effect.
 
-        The arguments are the seconds from the start to each effect; `earlier` is 0.0 if there is no earlier effect.
+        `later` is the time of this effect, and `earlier` the time of the effect before it, both in seconds from the
+        start; `earlier` is 0.0 if this is the first effect.
         """
         if earlier == 0.0:
             self.before = max(self.before, later)
@@ -258,16 +259,16 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Imitate a large write that SIGKILL cut short: write the part, named by `kind`, that could reach the file.
+    """Imitate a large write that SIGKILL cut short: write only the first part of its bytes to the file.
 
-    `call` is the write. It never happened, because the kernel held it until its process was dead. Raises `JobFailed` if
-    this write cannot be cut.
+    `call` is the write. It never happened, because the kernel held it until its process was dead. `kind` names the
+    place where the part ends, as in `cuts`. Raises `JobFailed` if this write has no such place.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "the write during which labkit killed the pipeline cannot be shortened at the planned byte: "
-            "in this run the write is shorter, or labkit does not know its bytes, so this run proves nothing"
+            "labkit cannot end the write at the planned byte, because the write has other bytes than in the run "
+            "without a crash, or because labkit does not know its bytes; so this run proves nothing"
         )
     try:
         with Path(call.path).open("r+b") as file:

@@ -35,12 +35,12 @@ class Total(NamedTuple):
 
 
 def text(value: Any) -> str:
-    """Return a row as JSON text. Rows that differ only in the order of their columns have the same text."""
+    """Return the row `value` as JSON text. Rows that differ only in the order of their columns have the same text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def total(value: Any) -> Total | None:
-    """Return a row as a `Total` if its columns are a text and a positive whole number; otherwise None."""
+    """Return the row `value` as a `Total` if its columns are a text and a positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -51,7 +51,7 @@ def total(value: Any) -> Total | None:
 
 
 def key(value: Any) -> str | None:
-    """Return the value of the row's column `key`, as text; None if there is no such column."""
+    """Return the column `key` of the row `value`, as text; None if the row has no such column."""
     named = value.get("key") if isinstance(value, dict) else None
     return None if named is None else str(named)
 
@@ -141,7 +141,8 @@ class Expectation:
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
     """Return what is expected of a pipeline: the rows `values`, and the form in which the reader returns rows.
 
-    The form is found from `read`, the rows after a healthy run. Raises `InvalidInput` if no row in `read` is expected.
+    labkit recognises the form from `read`, the rows that the reader returned after a run without a crash. Raises
+    `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
     rows = [
@@ -155,7 +156,11 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, because no row in `read` is expected. Do nothing for totals that are only too small."""
+    """Raise `InvalidInput`: no row in `read`, which the reader returned, equals an expected row in `values`.
+
+    Do nothing if the rows are totals (a name and a number, such as a count; `shape` says so) and the reader returned an
+    expected name. Then only the numbers are too small, as after a loss of rows.
+    """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))

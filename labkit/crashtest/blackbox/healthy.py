@@ -153,7 +153,10 @@ def healthy(harness: Harness) -> Healthy:
                 "name a folder that a run writes to."
             )
     if run.unknown:
-        raise InvalidInput(f"{harness.settings.read_option}: {run.unknown.rstrip('.')}.")
+        raise InvalidInput(
+            f"{harness.settings.read_option}: the rows could not be read reliably after the run without a crash: "
+            f"{run.unknown.rstrip('.')}."
+        )
     values = run.values
     if not values:
         left = "or the {} process(es) that the command left running do the work: give a command that waits for them"

@@ -103,7 +103,10 @@ def fault_job(point: Point, fault: Fault) -> Job:
 
 
 def crashes_job(crashes: Crashes) -> Job:
-    """Return the run with several crashes: one in the first start, and each other one in the restart after the last."""
+    """Return the run that crashes at several points, which `crashes` has in order.
+
+    The first crash is in the first start, and each later one in the restart after the crash before it.
+    """
     name = THEN.join(point.name for point in crashes)
     title = "; then, in the recovery, ".join(map(str, crashes))
     return Job(name, title, Group.PAIR, partial(_crash, points=crashes), crashes=crashes)

@@ -76,7 +76,10 @@ class Lanes:
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane of a system call; without a matching row, `send` for a message to a server, else `other`."""
+        """Return the lane of a system call, which the first matching row of the table names.
+
+        If no row of the table matches, the lane is `send` for a message to a server, and `other` for any other call.
+        """
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:

@@ -51,10 +51,10 @@ class Lines:
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the system call with the line of Python that makes it, and the command line of its process.
+        """Return the system call `effect` with two additions: its line of Python, and the command line of its process.
 
-        Both are empty if the process does not run Python. Call this only while the kernel holds the system call. The
-        line's path is relative to `folder`, so that it is the same in every copy of the folder in which the command
+        If the process does not run Python, both are empty. Call this only while the kernel holds the system call.
+        The line's path is relative to `folder`, so that it is the same in every copy of the folder in which the command
         runs.
         """
         process = effect.call.process

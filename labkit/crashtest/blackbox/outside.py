@@ -114,7 +114,10 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Every path that the start made, changed or removed. A folder is left out if a path inside it is listed."""
+        """Every path that this start of the pipeline made, changed or removed.
+
+        A new folder is left out if a path inside it is listed.
+        """
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -180,8 +183,9 @@ class Outside:
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` records what this start changes; the block must set `changes.whole` if the start was not interrupted.
-        `earlier` are the files that earlier starts of the same run made.
+        `changes` is the record of what this start changes. Inside the block, the caller passes each system call to
+        `changes`, and sets `changes.whole` if the start came to its end. This method reads the record when the block
+        ends. `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         # Unlike those of `Path`, these two functions never raise.
@@ -202,10 +206,11 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that it did not read; None if the use does not show that the file is state.
+        """Return how a start used a file (`path`) that it did not read; None if this is no sign that the file is state.
 
-        A start uses a file by changing it, or by not making it again because the file exists. The second use needs
-        `again`: an earlier start of the same run made the file, and this start came to its end without opening it.
+        A start uses a file by changing it again. It also uses a file by leaving it alone, if a start from nothing makes
+        this file: it may have looked for the file's name. This counts only with `again`, which says that an earlier
+        start of the same run made the file, and that this start came to its end without opening the file.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

@@ -95,7 +95,10 @@ class Point(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """The name of the system call that a crash at this point prevents or cuts; `exit` at the command's end."""
+        """The name of the system call that a crash here prevents, or, if it is a write, lets happen only in part.
+
+        At the command's end, this is `exit`.
+        """
         return effect_of(self.name)
 
     @property
@@ -145,12 +148,13 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return up to five positions at which the test cuts a write: a dict from name to the bytes that reach the file.
+    """Return up to five places at which the test cuts a write: a dict from name to the bytes that reach the file.
 
-    Three positions are borders between memory pages, where Linux may end the write of a killed process. Two more are
-    for text with a row per line: at the end of a row, and within the last row. If the same text were written at another
-    offset of the file, a page border could lie there. Aligned blocks have only the first three positions, because an
-    aligned block is never written at another offset.
+    Three places are borders between memory pages, where Linux may end the write of a killed process. Text with a row
+    per line has two more: at the end of a row, and within the last row. They stand for page borders as well, since such
+    a border could lie there if the program wrote the text at another offset of the file. A write within one page has
+    only these two places. It has none if it is at the file's beginning or is an aligned block, since its offset is then
+    always the same.
     """
     pages = borders(call)
     places = {}
@@ -176,7 +180,7 @@ def _row_ends(content: bytes | None) -> list[int]:
 
 
 def effect_of(name: str) -> str:
-    """Return the name of the system call that a crash at the point `name` prevents or cuts short."""
+    """Return the name of the system call that a crash at the point `name` prevents, or lets happen only in part."""
     if not name.startswith(WITHIN):
         return name
     name = name.removeprefix(WITHIN)
@@ -202,10 +206,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return, for a crash point before a sync, the name of the next point that is not before a sync.
+    """Return the name of the crash point that the test of kills uses instead of the point before the sync `name`.
 
-    `name` is the name of the sync; the result is empty if no sync has this name. The test of kills uses only the next
-    point, because a kill before a sync loses nothing.
+    This is the next point that is not before a sync. A kill before a sync would leave the same files, as a sync does
+    not change them. The result is empty if no sync has this name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -227,9 +231,10 @@ def choose(
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
-    Of the points of one kind and family, the last has rank 0, the first rank 1, and the second rank 2; the others
-    follow at random. The points with the smallest sums of kind and rank are chosen. If sums are equal, points of rarer
-    families come first. Points at files in `last`, paths such as `offsets/<n>`, come after all others.
+    Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
+    and 3, 4, ... in random order for the others. The points with the smallest sums of kind and rank are chosen. If sums
+    are equal, points of rarer families come first. The argument `last` has the masked paths, such as `offsets/<n>`, of
+    unimportant files: points before calls on these files come after all others.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
@@ -248,7 +253,8 @@ class Importance:
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
         """Prepare to rank the points of `effects`; `showing` are the families of calls that change the reader's rows.
 
-        Points at files in `last`, paths such as `offsets/<n>`, come after all others.
+        `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these files
+        come after all others.
         """
         self._effects = {each.name: each for each in effects}
         self._last = last
@@ -333,7 +339,10 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files before each system call of its restarts. Equal states have equal values."""
+    """The states of a pipeline's files before each system call of its restarts.
+
+    A hashable value represents each state. Two of these values are equal if the files were in the same state.
+    """
 
     before: Mapping[Crashes, Mapping[str, Hashable]]
     """The states before each effect of a restart, by the crashes before it and the name of the effect."""
@@ -397,9 +406,10 @@ class Recoveries:
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with crashes in two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
-        4. Pairs whose only reason is that they leave files from which no other run recovers.
+        4. Pairs chosen only because they leave the files in a state from which no other run recovers.
 
-        If labkit knows that another run recovers from the same state, it leaves the pair out.
+        If the pipeline keeps nothing but files, a pair of the first three groups is left out as well if another run
+        recovers from the state in which this pair leaves the files.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -415,11 +425,12 @@ class Recoveries:
         return list(chosen)
 
     def third(self, most: int) -> list[Crashes]:
-        """Return up to `most` runs with a third crash, in the restart after two crashes.
+        """Return up to `most` runs with three crashes, each as its crash points; the third is in the second restart.
 
-        If the pipeline keeps nothing but files, each third crash leaves them in a state from which no run has recovered
-        yet. Otherwise it prevents a kind of call that no start after fewer crashes made. Restarts that make the same
-        calls count once. Each call of a restart is cut once before any call is cut twice.
+        If the pipeline keeps nothing but files, each third crash leaves these in a state from which no run has
+        recovered yet. Otherwise each third crash is before a kind of call that no start after fewer crashes made. If
+        restarts make the same calls, only one of them is used. Runs with a third crash before different calls come
+        first; a second run with a third crash before the same call comes later.
         """
         alike = {tuple(each.name for each in effects): crashes for crashes, effects in self._restarts.items()}
         known = {*self._states.known, *map(self._states.after, self._restarts)}
@@ -444,11 +455,12 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)[:most]
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs after which the state of the files is known, the most important pairs first.
+        """Return the pairs of crashes for which labkit knows the state in which the second crash leaves the files.
 
-        After different first crashes, restarts may make the same calls although the crashes left different files, such
-        as a temporary file. Then the difference had no influence, so only the last of these first crashes is used. The
-        comparison of calls ignores syncs, and treats the creation and the emptying of a file as the same call.
+        Pairs with the most important second points come first. Several first crashes may leave different files, such as
+        a temporary one, and yet the restarts after them make the same calls. Then the difference had no influence, so
+        only the last of these first crashes is used. The comparison of calls ignores syncs, and treats the creation and
+        the emptying of a file as the same call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -465,9 +477,11 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at a call that only restarts make, one of each family first.
+        """Return the pairs of crashes whose second crash is at a call that only restarts make.
 
-        Rare families come first. Of first crashes whose restarts make the same calls, only the last is used.
+        Second points before calls of one family (calls whose names differ only in numbers) form a group. The result
+        begins with one pair of each group, the smallest group first, and goes on with another pair of each group. If
+        the restarts after several first crashes make the same calls, only the last of these first crashes is used.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}
@@ -513,8 +527,9 @@ class Recoveries:
     def two_batches(self) -> list[Pair]:
         """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
 
-        Calls of one family count as the same call in different batches. The crashes are at the first important call of
-        a family and, in the restart, at its last one. Families that change rows are preferred.
+        Calls whose names differ only in numbers form a family; they count as the same call in different batches. The
+        first crash is at the first important point of a family in the run without a crash. The second crash is at the
+        last point of the same family in the restart. Families that change the reader's rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]

@@ -28,7 +28,10 @@ from labkit.host.syscalls.watching import EVERY_KIND, watch
 
 
 class Entry(NamedTuple):
-    """A recorded system call; `brought` is the content of a file that the call moves into the folders, or None."""
+    """A recorded system call that changes the observed folders.
+
+    If the call moves a file from elsewhere into these folders, `brought` is the file's content; otherwise it is None.
+    """
 
     call: Call
     brought: Content | None = None

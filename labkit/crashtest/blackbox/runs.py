@@ -152,9 +152,9 @@ class Harness:
         self.reads_first, self.longer = other.reads_first, other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what the harnesses `others` saw in the copies of the user's folder.
+        """Add the findings of the harnesses `others`, which ran the pipeline in copies of the user's folder.
 
-        These are processes that outlived a start, and state outside of the watched folders.
+        The findings are the processes that outlived a start of the pipeline, and its state outside of watched folders.
         """
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
@@ -165,7 +165,8 @@ class Harness:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
         The run's result is unknown if the command or the reader fails in the block, or if the store could not be
-        emptied. As long as the expected rows are not known, a store that cannot be emptied raises an error instead.
+        emptied. Until the run without a crash is over, a store that cannot be emptied raises an error instead, because
+        no crash can be the cause.
         """
         self._count += 1
         begun = time.monotonic()
@@ -317,7 +318,7 @@ class Harness:
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
-            raise JobFailed(why + (f": {self.ending_of(start)}" if why == NEVER_REACHED else ""))
+            raise JobFailed(why + (f", so there was no fault: {self.ending_of(start)}" if why == NEVER_REACHED else ""))
         run.crashes.append(fault_evidence(start, at))
         run.notes.append(f"with the fault {self.ending_of(start)}")
         if start.unmodelled:
@@ -422,7 +423,7 @@ class Harness:
             self.expectation = usual
 
     def start_two(self, run: PipelineRun, held: str) -> None:
-        """Stop the command before the system call `held`, run a second instance, and let the first instance go on.
+        """Suspend the command before the system call `held`, run a second instance, and let the first instance go on.
 
         Then start the command once more, as a scheduler would do. A second instance that waits for the first one is
         killed. Raises `JobFailed` if the first instance never made the call.
@@ -445,8 +446,8 @@ class Harness:
         self.recover(run)
 
     def _start_beside(self, run: PipelineRun) -> Start:
-        """Run the command while another start of the same run is stopped, and return the record of the new start."""
-        # Files outside of the watched folders are not recorded, because the stopped start uses them as well.
+        """Run a second instance of the command while the first one is suspended, and return the record of its start."""
+        # Files outside of the watched folders are not recorded, because the suspended instance uses them as well.
         execution = self._execution(run, self.starter(is_first=False, exits=True), self.lines.of_another_start())
         execution.settings = replace(self.settings, limit=WAITS_SECONDS)
         log = run.folder / "beside.log"
@@ -485,10 +486,11 @@ class Harness:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Start the command again, because rows are missing after a start that ended well.
+        """Start the command again, because rows are missing although the last start ended well.
 
-        Some jobs need several starts. If a start does nothing, a lease may block it until it expires, so it is repeated
-        for as long as the settings allow. If that is in vain, later runs do not repeat such a start.
+        Some jobs need several starts. A start that does nothing may be blocked until the lease of the killed process
+        expires, so labkit repeats such starts for up to `settings.patience` seconds. If rows are missing even then,
+        later runs repeat no start that does nothing.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -506,7 +508,10 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung: a silent start hangs, except if the command never ends by itself."""
+        """Return whether a start failed or hung.
+
+        A start that did nothing for too long counts as hung, unless the command is known never to end by itself.
+        """
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0

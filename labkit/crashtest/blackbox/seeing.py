@@ -75,10 +75,12 @@ def changes(glances: Sequence[Glance]) -> Iterator[Change]:
 def showing(glances: Sequence[Glance], effects: Sequence[Effect], minor: Container[str] = ()) -> set[str]:
     """Return the names of the system calls that changed the reader's rows, or may have.
 
-    Usually one call happened between two readings. If a lock kept the reader out, there were several, and any of them
-    (of at most `WIDEST`) may have changed the rows, because the lock may have been the user's own. But calls inside a
-    database's transaction are left out, because they show no rows, and so are those at the engine's files `minor`,
-    which hardly ever do. The last call before a reading always counts.
+    `glances` are the readings during a run, and `effects` the calls of the run. If the rows changed between two
+    readings, the last call between them counts. Usually it is the only one, but a lock may have kept the reader out for
+    several calls. If these are at most `WIDEST` calls, the earlier ones count as well, because any of them may have
+    changed the rows while the user's own code held the lock. Not counted are earlier calls inside a database's
+    transaction, which show no rows, and earlier calls on the files `minor` (masked paths of the engine's own files),
+    which hardly ever show rows.
 
     The result is empty if the reader was called only at the beginning and at the end of the run.
     """
@@ -115,8 +117,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `unseen` maps the names of calls that the test could not follow to the calls' files. `logs` are the paths of files
-    that nobody reads. With `by_lines`, the test watched lines of Python instead of system calls.
+    `unseen` has the calls that the test could not follow: a dict from the name of such a call to the list of its files.
+    `logs` are the masked paths of files that nobody reads. With `by_lines`, the test watched lines of Python instead of
+    system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -232,7 +235,10 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence for the report on each log: a file whose masked path is in `taken`, the result of `logs`."""
+    """Return, for the report, one sentence on each file that looks like a log.
+
+    `taken` is the result of `logs`: the masked paths, such as `out/<uuid>.log`, of these files.
+    """
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

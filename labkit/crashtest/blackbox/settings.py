@@ -167,7 +167,10 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """The seconds for which to repeat a start that did nothing although rows are missing, as with a lease."""
+        """For how many seconds to repeat a start that did nothing although rows are missing.
+
+        For example, a start may do nothing until the lease of the killed process expires.
+        """
         return self.limit
 
     @property
@@ -198,7 +201,11 @@ class PipelineSettings(SharedOptions):
         )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that the test cannot judge: those of batches, as labkit does not know the batches."""
+        """Return the names of the properties that the test cannot judge.
+
+        For a pipeline these are the properties of batches, because labkit does not know its batches. For a sink they
+        depend on `effects`, the system calls of the run without a crash.
+        """
         return ("precommitted_read", "fractured_read")
 
     def decides(self, name: str) -> bool:
@@ -210,13 +217,16 @@ class PipelineSettings(SharedOptions):
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that should come out, if they are known without `--expected`; otherwise None."""
+        """Return the rows that should come out, if the settings contain the input, as for a sink; otherwise None.
+
+        A test with `--expected` does not call this.
+        """
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the rows that the pipeline should produce, and the form in which the reader returns them.
+        """Return the expected rows `values` together with the form in which the reader returns rows, such as sums.
 
-        `values` are the expected rows, and `read` those that the reader returned after a run without a crash.
+        labkit recognises this form from `read`, the rows that the reader returned after a run without a crash.
         """
         return expect(values, read)
 

@@ -174,10 +174,11 @@ class Orders(NamedTuple):
         return order_text(self.order)
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the number of the step of the call `name` (from 1), and how many of the step's writes come before it.
+        """Return the place of the system call `name` as a pair (step, done); None if no such call makes a write.
 
-        Writes that take effect together count as one. A write of several calls counts only when all are done. For
-        `exit`, all writes of the last step are done. Returns None if no call of this name makes a write.
+        `step` is the number of the call's step, such as a batch, from 1. `done` is how many writes of this step are
+        complete before the call. Writes that take effect together count as one, and a write that needs several calls is
+        complete only after the last one. For `exit`, the pair has the last step and the number of all its writes.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step):
@@ -196,8 +197,8 @@ def orders(
     output, such as checkpoints at intervals: if several come before a step's visible output, only the last belongs to
     the step.
 
-    Raises `InvalidInput` for a call that no row matches, for a step whose writes are interleaved, and for steps that
-    differ.
+    Raises `InvalidInput` for a call that no row of `table` matches, for a step whose kinds of writes are interleaved,
+    and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
@@ -217,7 +218,10 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names, without numbers, of the system calls that no row of the table matches."""
+    """Return those `names` of system calls that no row of `table` matches, each once and without its running number.
+
+    For example, `rename a` stands for `rename a #1` and `rename a #2`.
+    """
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 
@@ -295,7 +299,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            f"the writes of a step are interleaved ({write_order}), so none comes first; leave `ends` (--ends) out, or "
-            "set it to an effect that ends every step."
+            f"kinds of writes in a step are interleaved ({write_order}) and so have no order; omit `ends` (--ends), "
+            "or set it to an effect that ends every step."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

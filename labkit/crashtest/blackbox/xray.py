@@ -42,7 +42,7 @@ class Line(NamedTuple):
     """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Describe the system call in a few words: kind, file or server, bytes, times, line of Python."""
+        """Describe the call in a few words: kind, file or server, bytes, number of repetitions, line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -172,7 +172,11 @@ def with_state(said: str, synced: bool | None) -> str:
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """Return a system call as a step of a space-time diagram."""
+    """Return a system call as a step of a space-time diagram, in the row `lane` and with the text `sentence`.
+
+    The symbol is a diamond if `synced` is False, because a loss of power may then undo the call. Otherwise it is a dot:
+    the effect was synced (True), or there is nothing to sync (None).
+    """
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 

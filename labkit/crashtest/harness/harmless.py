@@ -7,16 +7,19 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """Read all rows of a batch and discard them; the warm-up uses this as its foreachBatch function."""
+    """Read all rows of a batch and discard them; the warm-up uses this in place of a user's foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """Discard a row; the warm-up uses this as its foreach function."""
+    """Discard a row; the warm-up uses this in place of a user's foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """Return a writer into Spark's `noop` format; the warm-up uses this as its function that starts a query."""
+    """Return a writer of `rows` into Spark's `noop` format, which discards them.
+
+    The warm-up uses this in place of a user's function that returns a writer.
+    """
     return rows.writeStream.format("noop")
 
 

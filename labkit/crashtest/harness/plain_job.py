@@ -318,7 +318,11 @@ def _cause_in_java(text: str) -> str:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job described in the file `path` (`run`), or start Spark with its files in the folder `more` (`wait`)."""
+    """Run the job that the file `path` describes, or start Spark in advance and wait for jobs; `verb` says which.
+
+    If `verb` is `run`, run the job at once. If it is `wait`, start a Spark session for this kind of job. `more` is then
+    one folder: Spark keeps its temporary files there, and a file in this folder names each job to run.
+    """
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

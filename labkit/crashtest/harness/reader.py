@@ -75,7 +75,10 @@ class Reader:
     """Calls the user's reader function in a separate process. Use the object in a `with` block."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare to call the function `subject` in `folder` (default: the working folder); `log` gets its output."""
+        """Prepare to call the user's function `subject` (a file and a name in it); its output goes to the file `log`.
+
+        The function is called in `folder`, by default the working folder.
+        """
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -214,7 +217,10 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return one row of the user's reader as plain data; 1.0 becomes 1. Raises `TypeError` for other types."""
+    """Return `row`, one row of the user's reader, as dicts, lists, texts, numbers, booleans and None; 1.0 becomes 1.
+
+    A date, a time, a UUID or a `Decimal` with a fraction becomes a text. Raises `TypeError` for any other type.
+    """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
