@@ -180,8 +180,8 @@ REFUSED = {
     (
         "--cheapest",
     ): "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest.",
-    ("--fault", "lag"): "--fault tests one design without changing it; leave --cheapest out and name the design, "
-    "as in --design spark-marker --fault lag.",
+    ("--fault", "lag"): "--fault tests the design that --design names, and --cheapest looks for other designs; leave "
+    "--cheapest out and name the design, as in --design spark-marker --fault lag.",
     ("--design", "outbox", "--fault", "lags"): "there is no fault 'lags'; did you mean 'lag'?",
     ("--design", "outbox", "--cheapest", "--hold", "plans"): "there is no write 'plans'; did you mean 'plan'?",
 }

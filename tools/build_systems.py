@@ -176,7 +176,7 @@ def tried(record: Verdict, *, power_cut: bool) -> str:
     """Return two sentences: which runs a test made, and at how many of the possible system calls it crashed."""
     crashes, found = record.runs - 1, record.found
     kind = "a kill or a power cut" if power_cut else "a kill" if crashes == record.tried else "kills"
-    same = " at the same place" if crashes > record.tried == 1 else ""
+    same = ", always before the same system call" if crashes > record.tried == 1 else ""
     runs = f"The test made {numeral(record.runs)} runs: one without a crash, and {numeral(crashes)} with {kind}{same}."
     number = f"only one of the {found}" if record.tried == 1 else f"{numeral(record.tried)} of the {found}"
     number = f"all {found}" if record.tried == found else number

@@ -59,7 +59,10 @@ def check(
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    """Return the files, and the notebooks with exercises in folders. Raises `InvalidInput` for a folder without any."""
+    """Return the files to check: each file in `paths`, and for each folder the notebooks in it that have exercises.
+
+    Raises `InvalidInput` for a folder that contains no such notebook.
+    """
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}

@@ -123,7 +123,10 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Yield a function that shows how many submissions are done, unless `quiet`: in a bar, or one line for each."""
+    """Yield a function that shows progress on stderr: how many submissions are done, how many there are, and a name.
+
+    It draws a bar on a terminal, and otherwise prints one line for each submission. With `quiet` it shows nothing.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)

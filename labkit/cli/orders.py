@@ -75,8 +75,9 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     """Show what each order of the writes (plan, state, output, marker, decision) guarantees, and which crash breaks it.
 
     labkit only simulates: every schedule with at most two crashes, and with --fault one other fault. With --design,
-    exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of, exit 0 if the
-    order in the record is known, 2 if the meaning of an effect is unknown.
+    exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of RECORD, exit 0
+    if labkit finds the order of writes in this record of `labkit effects`, and 2 if it cannot tell what an effect
+    writes.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order
@@ -92,8 +93,8 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
         raise InvalidInput("--write and --ends only apply to a record of `labkit effects`; name this record with --of.")
     if question.fault and (question.cheapest or not question.design):
         raise InvalidInput(
-            "--fault tests one design without changing it; leave --cheapest out and name the design, as in --design "
-            "spark-marker --fault lag."
+            "--fault tests the design that --design names, and --cheapest looks for other designs; leave --cheapest "
+            "out and name the design, as in --design spark-marker --fault lag."
         )
     if not question.design:
         if question.cheapest or question.quietly or question.hold:
@@ -116,9 +117,10 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print which designs match a recorded order of writes; return the exit code.
+    """Print which designs match the order of writes in a `record` of `labkit effects`; return the exit code.
 
-    `rows` are the values of --write, which say what kind of write an effect is. `ends` is the effect that ends a step.
+    An effect is a recorded system call, such as `write store/all.txt`. `rows` are the values of --write, which say what
+    kind of write an effect is. `ends` names the effect that ends each step (batch) of the pipeline; it may be empty.
     """
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 

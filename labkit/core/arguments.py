@@ -109,9 +109,10 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the object of "write ... as in" for an error message: the accepted types, such as `a number or a path,`.
+    """Return the words for the gap in "write ... as in", a part of an error message.
 
-    If there are too many types, the object is `it`.
+    They name the types that the annotation accepts, with a comma, for example `a number or a path,`. If there are too
+    many types, the result is `it`.
     """
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"

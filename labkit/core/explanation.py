@@ -49,10 +49,10 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show readers the same rows and, if not, the event that proves this.
+    """Whether a run without failures could show readers the same rows and, if not, a proof of this.
 
-    An event is a row that became visible, or a reading of the whole store. If every event is possible, the proof can
-    also be a record that is missing or still hidden at the end of the history.
+    The proof is an event that no such run contains: a row that became visible, or a reading of the whole store. If
+    every event is possible, the proof is a record that is missing or still hidden at the end of the history.
     """
 
     exists: Outcome
@@ -218,7 +218,10 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield and examine the rows that are still hidden at the end; iterate over them after all other events."""
+        """Yield the rows that are hidden from readers at the end, and look for one that a failure-free run shows.
+
+        Exhaust `events` first. When this iterator is exhausted as well, `explanation` returns the result.
+        """
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:
@@ -293,9 +296,10 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether a reading saw only complete planned batches; if not, store the incomplete batch as the reason.
+        """Return whether a reading saw no planned batch in part.
 
-        `events` is the number of events up to and including this reading.
+        If the reading saw only a part of a batch, store this batch as the reason why no run without failures has the
+        history. `events` is the number of events up to and including this reading.
         """
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]

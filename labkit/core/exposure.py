@@ -220,7 +220,10 @@ class _Key(ABC):
     """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
-        """Count an expected record of this key; return the record and its position, from 0, among the key's records."""
+        """Count `record`, an expected record of the key that this object describes.
+
+        Returns the record with its position, from 0, among the key's records.
+        """
         self.due += 1
         return _Place(record, self.due - 1)
 
@@ -228,11 +231,12 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note when the first row of a record was complete in the store, and when readers could see this row.
+        """Note how long a row was held back: when it was complete in the store, and when readers could first see it.
 
-        `place` is the position of the record among its key's records, and `earliest` a dict from offset to the span of
-        time in which the record's first row became complete. Rows that were visible as soon as they were written are
-        ignored, and so are wrong rows and rows that disappear.
+        `sight` says when `row` became visible, and `place` is the position of its record among its key's records, or
+        -1 if no input explains the row. `earliest` is a dict from offset to the time at which the first row of the
+        record with this offset was complete. Only the first right row of a record counts, and only if it was not
+        visible as soon as it was written.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
@@ -242,7 +246,10 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a change, and note the time if it makes the rows wrong or right; `place` is as in `change`."""
+        """Apply the change that `sight` shows, and note its time if it makes the key's rows wrong or right.
+
+        `place` is the position of the row's record among its key's records, or -1 if no input explains the row.
+        """
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)

@@ -127,7 +127,10 @@ _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """Return which of Spark's files a kill at this failpoint leaves; None in a recovery, which changes none."""
+    """Return whether the files `offsets/N` and `commits/N` of batch N exist after a kill at this failpoint.
+
+    `order` is the sink's commit order. Returns None for a failpoint of a recovery, which writes neither file.
+    """
     if point.in_recovery:
         return None
     is_decided = order is Order.DECISION and point in _AFTER_THE_DECISION

@@ -176,7 +176,10 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return all anomalies, and the last value of each key. `looked` is False if the history is empty."""
+        """Return all anomalies, and the last value of each key.
+
+        `looked` says whether the history has a row or a reading. If not, nothing is known about the run.
+        """
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()

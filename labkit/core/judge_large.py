@@ -66,7 +66,10 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the index of each record that no earlier reading saw, if a part of its planned batch is invisible."""
+        """Process a reading of the whole store: yield the indices of records whose planned batch it saw in part.
+
+        Only records that became visible since the previous reading are yielded.
+        """
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
@@ -194,9 +197,10 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Add the anomaly that readers saw a row before its commit or despite its abort; return whether it was aborted.
+        """Add an anomaly for `row`, which readers saw before its commit or despite its abort.
 
-        `index` is the index of the row's expected record, or -1 if there is none.
+        Returns whether it was aborted, so that it has no effect on the final rows. `index` is the index of the row's
+        expected record, or -1 if there is none.
         """
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
@@ -214,7 +218,11 @@ class _Tally:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this after all visible rows and readings."""
+        """If readers never saw the record of `row`, note the record as unseen, and so not as lost.
+
+        The row is still in an open transaction at the end. Call this after all visible rows, and after all readings of
+        the whole store.
+        """
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -223,7 +231,10 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note the lost records; call this last. If the history is empty, no record is known to be lost."""
+        """Note each expected record that is missing at the end as lost, unless it is unseen; call this last.
+
+        If the history has neither a row nor a reading, nobody looked, so no record is noted.
+        """
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))

@@ -204,7 +204,7 @@ class NamedSwitch(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether users must type the option's flag to choose the value with the JSON name `plain`."""
+        """Convert the JSON name `plain` of a value to True if the option's flag selects this value, otherwise False."""
         return plain == self._on
 
 

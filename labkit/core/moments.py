@@ -39,7 +39,7 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """Return `ready (sink.after_pre_commit)` for a failpoint's name, and any other text unchanged."""
+    """Return a failpoint's name after its short name, as `ready (sink.after_pre_commit)`; any other text unchanged."""
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 

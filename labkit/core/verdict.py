@@ -228,7 +228,10 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """Return the guarantee, such as at-least-once, that follows from no loss, no duplicate and no unexpected row."""
+    """Return the guarantee, such as at-least-once, that follows from the outcomes of three properties.
+
+    `properties` is a dict from `no_loss`, `no_duplicate` and `no_unexpected` to the outcome of this property.
+    """
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE

@@ -40,7 +40,10 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """Return the ways that LABKIT_FAST allows, all if it is not set. Raises `InvalidInput` for an unknown name."""
+    """Return which ways of starting Spark faster the variable LABKIT_FAST allows; all of them if it is not set.
+
+    `environment` replaces the environment variables of this process. Raises `InvalidInput` for an unknown way.
+    """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:

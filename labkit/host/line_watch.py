@@ -40,9 +40,9 @@ def watch_lines(
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before the program exits (EXIT).
 
     The program must call `Connection.trace` of `labkit.host.line_trace`, which makes the program wait until `decide`
-    returns. If `decide` answers KILL, every process in the program's Unix session is killed. After any other answer,
-    even a fault, the program continues. All other parameters, the result and the errors are those of
-    `labkit.host.syscalls.watching.watch`.
+    returns. If `decide` answers KILL, every process in the program's Unix session is killed. After any other answer the
+    program continues; a fault that `decide` asks for is not injected. `contents` has no effect, because a line has no
+    known bytes. All other parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()
     with ours:

@@ -20,7 +20,10 @@ class AnyPath(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """Return the typed path. Raises `Unfit` for an empty text, which `Path` would take for the working folder."""
+        """Return the path that the user typed, `word`.
+
+        Raises `Unfit` for an empty text, which `Path` would take for the working folder.
+        """
         if not isinstance(word, str | Path) or word == "":
             raise Unfit(self.unmatched)
         return Path(word)
@@ -40,7 +43,7 @@ class ExistingFile(InputFile):
     """The type of a command-line option whose value is the path of an existing file."""
 
     def read(self, word: object) -> Path:
-        """Return the typed path as an absolute path. Raises `Unfit` if there is no such file."""
+        """Return the path that the user typed, `word`, as an absolute path. Raises `Unfit` if there is no such file."""
         path = super().read(word)
         if not path.is_file():
             raise Unfit("there is no such file.")

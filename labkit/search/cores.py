@@ -48,7 +48,10 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """A chunk of encoded states for a helper to expand, and the codes that this helper does not have yet (`news`)."""
+    """A chunk of states for a helper process to expand: `numbers`, each of which encodes a state.
+
+    A code is a number for a value that occurs in states. `news` has the codes that this helper does not know yet.
+    """
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -69,7 +72,7 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes in `news`, which the leading process has given to field values since the last call."""
+        """Store the codes in `news`: numbers that the leading process has assigned to values since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:

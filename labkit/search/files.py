@@ -62,7 +62,10 @@ class Files(NamedTuple):
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Return the states, each with its parent, that the task for partition `sender` sent to partition `part`."""
+        """Return the states, each with its parent, that the task for partition `sender` sent to partition `part`.
+
+        `kind` and `level` identify the file that `send` has written, and `of` is the number of partitions.
+        """
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()
             first, end = places[part : part + 2]

@@ -264,7 +264,10 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Load the codes that the driver assigned up to this level of the search, and return this object."""
+        """Load the codes that the driver assigned up to this level of the search, and return this object.
+
+        A code is a number that stands for a value of a part of a state.
+        """
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -341,9 +344,11 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Find the new states among those sent to partition `part`, store them for the next level, and count them.
+    """Store the new states among those sent to partition `part` for the next level, and return how many they are.
 
-    Each pair in `senders` names a file that another task wrote: the kind of the file, and the partition of that task.
+    `level` is the number of steps from the start to the states from which these were reached. `width` is the number of
+    bytes of an encoded state. Each pair in `senders` names a file with sent states by its kind and the partition of the
+    task that wrote it. The kind is `sent`, or `late` for states with a value that first needed a code.
     """
     files = search.files
     # In the order of `senders`, so that the order of the new states does not depend on which task ended first.

@@ -81,7 +81,10 @@ class Sink(ABC, Generic[StoreT]):
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """On the driver, make the rows of a batch visible; do nothing if the sink's rows are already visible."""
+        """On the driver, make the rows of a batch visible.
+
+        A sink whose rows become visible earlier, for example as soon as they are written, does nothing here.
+        """
 
     def drop_earlier(self, handle: Handle) -> None:
         """Before a task writes, abort open or prepared transactions of its earlier attempts, which may hold locks."""

@@ -118,7 +118,7 @@ class EngineOrder(Coordinator):
     """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. In this order the sink has committed already."""
+        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. The sink committed before Spark wrote `commits/N`."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:

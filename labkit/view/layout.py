@@ -217,7 +217,10 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the width in pixels at which each row of a box fits on one line, if possible at most `WIDEST`."""
+    """Return the width in pixels at which each row of a box fits on one line, but at most `WIDEST`.
+
+    A box is wider than `WIDEST` only if its title or one of its tokens needs more.
+    """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:

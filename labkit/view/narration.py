@@ -65,7 +65,11 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Compute the verdicts for step `shared` and all later steps; those that became final before it are kept."""
+        """Compute the verdicts for step `shared` and all later steps.
+
+        The run has its earlier steps in common with the previous run, so their verdicts are kept. A verdict that became
+        final in one of them holds for the later steps as well.
+        """
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}

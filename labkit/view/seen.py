@@ -62,7 +62,10 @@ def line(steps: Sequence[Step], key: str) -> Html:
 
 
 def _side(share: float) -> str:
-    """Return SVG attributes that put a label left of its mark, or right if the mark's `share` of the width is small."""
+    """Return SVG attributes that put a label to the left of its mark, or to the right near the chart's left edge.
+
+    `share` is the mark's position, from 0 (left edge) to 1 (right edge).
+    """
     return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
 
 

@@ -127,7 +127,10 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return, for each action possible at step `at` (default: the current one), whether a run can then go wrong."""
+        """Return one `Prospect` for each action that is possible at step `at` (default: the current step).
+
+        It says whether no, some or all runs that begin with this action violate a property.
+        """
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
@@ -138,8 +141,9 @@ class Session:
     def jump(self, action: str, at: int | None = None) -> Prospect:
         """Take an action at step `at` (default: the current step), and continue to a nearest violation of a property.
 
-        Returns a `Prospect`, which says how often runs that begin with the action violate a property. Raises
-        `InvalidAction` if the action is impossible or no such run is known.
+        Returns the action's `Prospect`, which says what share of all runs that begin with the action violate a
+        property. Raises `InvalidAction` if the action is impossible, or if no run that begins with it is known to
+        violate a property.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)

@@ -135,10 +135,11 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return a channel's messages after a step that duplicates one, and those that arrived, each with its sending step.
+    """Return two lists after a step that copies a message: the channel's messages, and those that arrived.
 
-    `before` and `left` are the channel's messages before and after the step, and `place` says where it happened. A copy
-    counts as sent together with its original. If the step delivers the original and leaves a copy in its place, the
+    An item of a list is a message with the number of the step that sent it; a copy has the number of its original.
+    `before` and `left` are such lists of the channel's messages before and after the step, whose number is `step`.
+    `place` says which process made the step. If the receiver takes the original and leaves a copy in the channel, the
     channel looks unchanged, but the original is returned as arrived.
     """
     if place.box == channel.source:

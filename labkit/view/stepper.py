@@ -57,7 +57,8 @@ def _page(data: dict[str, object], fallback: str) -> str:
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
     """Return a run's data for a page, ready for JSON.
 
-    `differs_at` is the first step in which another run differs, or 0.
+    If the page compares this run with another one, `differs_at` is the first step in which they differ. Otherwise, or
+    if they are equal, it is 0.
     """
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 

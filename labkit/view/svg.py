@@ -68,7 +68,7 @@ def number(value: float) -> str:
 
 
 def icon(x: float, y: float, path: str) -> str:
-    """Return an SVG icon for the path `path`, with its upper left corner at the position (x, y) in pixels."""
+    """Return an SVG icon with the outline `path` (SVG path data), and its upper left corner at (x, y) in pixels."""
     return f'<path transform="translate({number(x)} {number(y)})" d="{path}" class="i"/>'
 
 

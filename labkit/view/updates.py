@@ -44,7 +44,11 @@ class StoryUpdates:
         self._shown: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
-        """Return all data of the run. `differs_at` is the first step in which another run differs, or 0."""
+        """Return all data of the run.
+
+        If the page compares this run with another one, `differs_at` is the first step in which they differ. Otherwise,
+        or if they are equal, it is 0.
+        """
         self._follow()
         self._shown = self._changing(differs_at)
         story, place = self.story, self._layout()
@@ -67,7 +71,7 @@ class StoryUpdates:
     def news(self, differs_at: int = 0) -> Plain:
         """Return the data that has changed since the last call. If the layout has grown, return all data of the run.
 
-        `differs_at` is the first step in which another run differs; 0 if there is no such step.
+        `differs_at` is the first step in which another run, shown beside this one, differs; 0 if there is none.
         """
         texts, acts, before, shown = (len(self._texts), len(self._acts), self._scenes, self._shown)
         generation = self.generation
@@ -156,7 +160,7 @@ class StoryUpdates:
     def _changing(self, differs_at: int) -> Plain:
         """Return the data that any step may change: the space-time diagram, the legend, and the reader's hint.
 
-        `differs_at` is the first step in which another run differs; 0 if there is no such step.
+        `differs_at` is the first step in which another run, shown beside this one, differs; 0 if there is none.
         """
         story = self.story
         diagram = story.diagram()

@@ -63,7 +63,8 @@ class Executors:
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
         """Wait, at most `GONE_SECONDS`, until all executors have ended, and return how they ended.
 
-        `outlived` has the ids of the processes that were still alive at the driver's death, for the result.
+        `outlived` has the ids of the executor processes that were still alive when the driver was dead. The result
+        lists them, and also the processes that did not end in time.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

@@ -29,7 +29,11 @@ class ServerStarted(msgspec.Struct, frozen=True):
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Start a server by `command`, with its output appended to the file `log`, and print the server's process id."""
+    """Start a server by `command`, with its output appended to the file `log`, and print the server's process id.
+
+    If `mode` is "detached", return at once, and the server runs on. If it is "tethered", wait until the process that
+    asked for the server ends, and then end the server.
+    """
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

@@ -69,8 +69,8 @@ def tethered(
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
     """Run this process as a guard: start a resource by `begin`, report it, and stop it by `end` when stdin closes.
 
-    Stdin closes at the latest when the process that needs the resource dies. If `begin` fails, report the reason, and
-    also call `end` when stdin closes.
+    Stdin closes at the latest when the process that needs the resource dies. If `begin` fails, the guard reports the
+    reason instead of the resource. It still waits for stdin to close, and then calls `end`.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the process that started this guard

@@ -40,7 +40,10 @@ def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker as `tethered_postgres` runs a server."""
+    """Run a new Kafka broker in a `with` block; stop it and delete its data afterwards, or if this process dies.
+
+    Raises `ServiceUnavailable` if the broker does not start.
+    """
     return tethered(TetheredServer, "labkit.host.servers.tethered", "kafka")
 
 

@@ -66,8 +66,9 @@ class Ahead:
         """Call `decide` before each further system call of the command, as `labkit.host.syscalls.watching.watch` does.
 
         As soon as every call is intercepted, call `begin`, which must tell the waiting command to continue. When
-        `is_done` returns True, return and leave the command alive, with calls that no longer wait, so that `watch` may
-        be called again. If this method ends for another reason, such as the answer KILL, it kills the command.
+        `is_done` returns True, this method returns and the command runs on; `watch` may then be called again, and until
+        then no call of the command waits for a decision. If this method ends for another reason, such as the answer
+        KILL, it kills the command. The other arguments are as in `labkit.host.syscalls.watching.watch`.
         """
         goes_on = False
         try:

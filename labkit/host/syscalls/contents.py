@@ -35,9 +35,10 @@ class Contents:
     """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool, protecting: bool) -> None:
-        """Begin for a new command, whose writes to `output` do not count. With `wanted`, effects include the bytes.
+        """Prepare to interpret the system calls of one command, whose writes to the file `output` do not count.
 
-        `protecting` says that the kernel also intercepts the calls in `PROTECTING`.
+        With `wanted`, each effect includes the bytes that the call would write. `protecting` says that the kernel also
+        intercepts the calls in `PROTECTING`, which can make mapped memory writable.
         """
         state = output.stat()
         self._output = state.st_dev, state.st_ino

@@ -10,9 +10,10 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def used(kind: str, identifier: int) -> Unseen | None:
-    """Return the `Unseen` that labkit counts when a process uses the SysV object with this id (`identifier`).
+    """Return an `Unseen` (an action whose effects labkit cannot follow) for the use of a SysV object.
 
-    `kind` is `shm`, `sem` or `msg`. Returns None if the object has no key by which a later process could find it.
+    `kind` is `shm`, `sem` or `msg`, and `identifier` the object's id. Returns None if the object has no key by which a
+    later process could find it.
     """
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
@@ -23,8 +24,9 @@ def used(kind: str, identifier: int) -> Unseen | None:
 
 
 def created(kind: str, key: int) -> Unseen | None:
-    """Return the `Unseen` that labkit counts when a call may have created the SysV object with this key.
+    """Return an `Unseen` (an action whose effects labkit cannot follow) for a call that may create a SysV object.
 
-    `kind` is as in `used`. Returns None for a private object, which no later process can find.
+    `kind` is `shm`, `sem` or `msg`. Returns None if the object's `key` is 0, because then the object is private and no
+    later process can find it.
     """
     return Unseen(_NAMES[kind]) if key else None

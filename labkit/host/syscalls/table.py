@@ -124,10 +124,11 @@ def architecture() -> Architecture | None:
 def questions(kinds: Iterable[str], numbers: dict[str, int], *, protecting: bool = True) -> list[Question]:
     """Return the system calls that the kernel must intercept, so that labkit sees all effects of these kinds.
 
-    `numbers` maps the names of this processor architecture's calls to their numbers; calls that the architecture does
-    not have are left out. Whatever `kinds` contains, the result includes the calls with effects that labkit cannot
-    follow, such as mapping shared memory, so that labkit can count these calls. If `protecting` is false, the calls in
-    `PROTECTING` are left out.
+    A `Question` has the name of a call, and conditions on its arguments. `numbers` maps the names of this processor
+    architecture's calls to their numbers; calls that the architecture does not have are left out. Whatever `kinds`
+    contains, the result includes the calls with effects that labkit cannot follow, such as mapping shared memory, so
+    that labkit can count these calls. If `protecting` is false, the calls in `PROTECTING` (`mprotect` and
+    `pkey_mprotect`, which can make mapped memory writable) are left out.
     """
     wanted = {*kinds, CallKind.EXIT}
     held = [each for each in QUESTIONS if each.name in numbers and (not each.kinds or each.kinds & wanted)]

@@ -209,9 +209,10 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Return `name`, but if it begins with `/proc/self`, `/dev/fd` or the like, with the process's id in its place.
+        """Return `name`, but replace a beginning such as `/proc/self` or `/dev/fd` by `/proc/PID` or `/proc/PID/fd`.
 
-        Such paths mean another file in each process; with the id, they mean the same file in labkit.
+        PID is the id of this thread's process. Paths such as `/proc/self` mean another file in each process. With the
+        id, labkit finds the same file as this process.
         """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():

@@ -78,7 +78,10 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Return the box of the process that carries out an action, or whose channel a network fault affects."""
+    """Return the place of an action in the picture: the box of the process that carries it out.
+
+    For a network fault, it is the box of the process to which the affected message is on its way.
+    """
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 
