@@ -124,7 +124,7 @@ def test_the_text_has_a_line_a_moment_and_the_card_says_the_same():
             "lab.strip(): there is no failpoint 'sink.mid_wrte'; did you mean 'sink.mid_write'?",
         ),
         ({"killed": "append"}, 'write lab.strip(sink="append")'),
-        ({"killed": "sink.mid_write@3"}, 'leave the number after @ out: lab.strip("sink.mid_write")'),
+        ({"killed": "sink.mid_write@3"}, 'leave out @ and the number after it: lab.strip("sink.mid_write")'),
         ({"killed": 5}, 'as in lab.strip("sink.mid_write"'),
         ({"sink": 5}, 'as in lab.strip("sink.mid_write"'),
         ({"sink": "wal", "order": ["x"]}, 'as in lab.strip("sink.mid_write"'),

@@ -124,10 +124,10 @@ class Explanation:
 
 
 def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
-    """Return whether a run without failures could have shown a reader these rows and, if not, why.
+    """Return whether a reader of a run without failures could have seen the events in `history` and, if not, why.
 
-    `outcomes` is for records with a random value: a dict from offset to the allowed values. Raises `InvalidInput` like
-    `judge`.
+    `expected` has the records that a correct run writes. `outcomes` is for records with a random value: a dict from
+    offset to the allowed values. Raises `InvalidInput` like `judge`.
     """
     with refusing_large_numbers():
         watch = _watch(ExpectedRecords(expected), history, outcomes)

@@ -156,9 +156,9 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return each open question in the records once, as a text that begins with the names of up to three students.
+    """Return each open question in `records` once, as a text that begins with the names of up to three students.
 
-    Questions in `decided`, a collection of pairs (submission's key, question), are left out.
+    `decided` has the questions that the instructor has settled, as pairs (submission's key, question).
     """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -169,11 +169,12 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the questions for the instructor that points by hand have settled, as pairs (submission's key, question).
+    """Return the questions that the instructor has settled by giving points, as pairs (submission's key, question).
 
-    For example, it is a question whether a file that labkit could not read is an answer. If a group of students made
-    the submission, the question is settled only when all of them have points by hand. For a question that is still
-    open, add to `to_decide` of each student's row the exercises that need points by hand.
+    For example, if labkit could not read a file, it asks the instructor to get another file from the student or to give
+    points by hand. A question is settled when the student (in a group, every student) has points by hand for each of
+    the `exercises` that the question concerns. For a question that is still open, add to `to_decide` of the student's
+    row the exercises that need points by hand.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()

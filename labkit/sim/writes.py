@@ -117,7 +117,7 @@ class Design(NamedTuple):
 
     @property
     def writes(self) -> frozenset[Write]:
-        """Return the set of all durable writes that a step of the job makes."""
+        """Return all durable writes that a job of this design makes for a batch: the union of the sets in `steps`."""
         return writes_of(self.steps)
 
     @property
@@ -126,7 +126,7 @@ class Design(NamedTuple):
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """Return the position in `steps` of the set with this write; -1 if the job never makes the write."""
+        """Return the position in `steps` of the set that contains `write`; -1 if no set does."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:

@@ -126,7 +126,10 @@ def _point(killed: str) -> FailPoint:
         )
     point = FailPoint(_check_name("failpoint", name, [each.value for each in FailPoint]))
     if at:
-        raise InvalidInput(f'lab.strip() shows no particular batch; leave the number after @ out: lab.strip("{name}").')
+        raise InvalidInput(
+            "lab.strip() shows one typical batch, so it needs no batch number; leave out @ and the number after it: "
+            f'lab.strip("{name}").'
+        )
     return point
 
 

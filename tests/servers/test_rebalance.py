@@ -224,11 +224,11 @@ def test_a_failure_while_the_tables_are_prepared_leaves_none(postgres: str, monk
         ((after, after), {"kill": "a"}, InvalidInput, "two programs have the same name"),
         ((len,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
         ((lambda worker: worker,), {"kill": "a"}, InvalidInput, "functions that you have defined"),
-        ((after,), {"kill": "a", "each": {}}, InvalidInput, "each is empty"),
+        ((after,), {"kill": "a", "each": {}}, InvalidInput, "`each` is an empty dict"),
         ((after,), {"stop": "a", "longer": -1}, InvalidInput, "longer=-1 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": 60.5}, InvalidInput, "longer=60.5 is not possible; .* from 0 to 60"),
         ((after,), {"stop": "a", "longer": math.nan}, InvalidInput, "longer=nan is not possible"),
-        ((after,), {"kill": "a", "longer": 5}, InvalidInput, "the parameter longer has no effect"),
+        ((after,), {"kill": "a", "longer": 5}, InvalidInput, "the parameter `longer` has no effect"),
     ],
 )
 def test_a_call_that_cannot_be_gets_one_sentence(

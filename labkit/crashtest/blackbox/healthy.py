@@ -301,8 +301,8 @@ def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | N
     _check_started(again)
     if again.unknown or counted(again.values) != counted(values):
         raise InvalidInput(
-            "--expected: two runs without a crash left different rows, so labkit does not know which are right; let "
-            "the reader leave out columns that differ from run to run, or name the right rows with --expected."
+            "two runs without a crash left different rows, so labkit does not know which rows are right; let the "
+            "reader leave out columns that differ from run to run, or name the right rows with the option --expected."
         )
     return ["no --expected: the rows of the run without a crash were taken for right (two runs left the same)"]
 

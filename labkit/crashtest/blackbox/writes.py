@@ -235,7 +235,10 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each system call that makes writes; the writes of a transaction belong to the call that commits it.
+    """Yield the name of each system call by which durable writes take effect, with the kinds of these writes.
+
+    `names` are the recorded system calls in their order, and `table` says which kinds of writes each call makes. Writes
+    inside a transaction take effect at the call that commits it, so they are yielded with that call.
 
     Raises `InvalidInput` for a call that no row of `table` matches.
     """

@@ -97,9 +97,10 @@ class Reader:
             self._end()
 
     def examine(self) -> Adapter:
-        """Return the Spark interface of the user's sink.
+        """Import the user's file and return the Spark interface of the sink in it, for example `foreachBatch`.
 
-        Raises `InvalidInput` if the object is no sink, or if the user's file cannot be imported.
+        The sink is the object that `subject` named when this `Reader` was created. Raises `InvalidInput` if
+        that object is missing or is no sink, or if the import fails.
         """
         try:
             self._start()
@@ -268,7 +269,10 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised if the user's file does not define the sink or reader, or if the reader's result can never be rows."""
+    """Raised if the user must correct the file first, because every further call would fail in the same way.
+
+    For example, the file does not define the sink or the reader, or the reader returned None instead of rows.
+    """
 
 
 def _rows(returned: Any, where: str) -> list[Any]:

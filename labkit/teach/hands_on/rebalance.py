@@ -72,14 +72,14 @@ def rebalance(
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
         raise InvalidInput(
-            "lab.rebalance() needs at least one program and exactly one of the parameters stop, slow and kill, as in "
-            "lab.rebalance(commit_after, stop='charged 4'); if you set the parameter each, which runs a program once "
-            "for each text, pass only one program."
+            "lab.rebalance() needs at least one program and exactly one of the parameters `stop`, `slow` and `kill`, "
+            "as in lab.rebalance(commit_after, stop='charged 4'); if you set the parameter `each`, which runs a "
+            "program once for each text, pass only one program."
         )
     if each is not None and not each:
         raise InvalidInput(
-            "lab.rebalance(): the parameter each is empty, so nothing would run; give it an entry, as in "
-            "each={'short': '1 s'}."
+            "lab.rebalance(): the parameter `each` is an empty dict, so no program would run; write at least one "
+            "entry, as in each={'short': '1 s'}."
         )
     if not 0 <= longer <= LONGEST:
         raise InvalidInput(
@@ -88,7 +88,7 @@ def rebalance(
         )
     if kill and longer:
         raise InvalidInput(
-            "lab.rebalance(): a killed consumer never continues, so the parameter longer has no effect; leave it out."
+            "lab.rebalance(): a killed consumer never continues, so the parameter `longer` has no effect; omit it."
         )
     sources = [_source(program) for program in programs]
     runs = [(source.name, None) for source in sources] if each is None else list(each.items())

@@ -54,8 +54,9 @@ class Shop:
         level = session.run("SHOW wal_level").value
         if level != "logical":
             raise ServiceUnavailable(
-                f"The PostgreSQL of {addresses.POSTGRES} runs with wal_level = {level}, but logical decoding needs "
-                f"wal_level = logical; set this and restart it, or unset {addresses.POSTGRES} for a private server."
+                f"The PostgreSQL server that the environment variable {addresses.POSTGRES} names runs with wal_level = "
+                f"{level}, but logical decoding needs wal_level = logical; set wal_level = logical and restart the "
+                f"server, or unset {addresses.POSTGRES} so that labkit starts a private server."
             )
         self._topic = kafka().topic()
         self._place = Place(self._postgres.address, self._postgres.name, str(self._topic.store.folder))

@@ -1,8 +1,8 @@
 """The properties (claims) to check in `changelog`: after every prefix of the input, the consumer's table equals the
-result of the same query on that prefix as a batch.
+result of a batch query on that prefix.
 
-The claims compare the two only when every message has been read. Between the two messages of one change the table may
-lack a row; that is no violation.
+The claims compare table and result only when the consumer has read every message. Between the two messages of one
+change the table may lack a row; that is no violation.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,11 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings) -> Sequence[Property[State]]:
-    """Return the properties to check: the consumer's table equals the batch query's result for every prefix."""
+    """Return the properties to check: mainly that the consumer's table has the right rows once all messages are read.
+
+    The right rows are the result of a batch query on the records that the streaming query has read so far (a prefix of
+    the input). `settings` decides which other properties are checked, for example that no key has two rows.
+    """
     always, difference = Mood.ALWAYS, partial(_difference, settings)
     same = "Whenever all messages are read, the table equals the batch query's result for the same records."
     in_the_end = "In the end the table equals the batch query's result, even if it differed before."
