@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 db = sqlite3.connect("store/rows.db", isolation_level=None)
-db.execute("BEGIN IMMEDIATE")
+db.execute("BEGIN")
 db.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER, key TEXT)")
 db.execute("CREATE TABLE IF NOT EXISTS marks (part TEXT, start INTEGER)")
 db.execute("CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY)")
@@ -15,7 +15,7 @@ db.execute("COMMIT")
 for part in sorted(Path("input").iterdir()):
     if db.execute("SELECT 1 FROM marks WHERE part = ?", [part.name]).fetchall():
         continue
-    db.execute("BEGIN IMMEDIATE")
+    db.execute("BEGIN")
     db.executemany("INSERT INTO rows VALUES (?, ?)", [line.split() for line in part.read_text().splitlines()])
     db.execute("INSERT INTO marks VALUES (?, ?)", [part.name, start])
     db.execute("COMMIT")

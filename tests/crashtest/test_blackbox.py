@@ -598,6 +598,16 @@ def test_where_files_do_not_tell_a_third_crash_needs_a_kind_of_call_that_no_earl
     assert third(is_whole=False) == ["write a #1 then write undo #1 then unlink undo #1"]
 
 
+def test_plain_starts_follow_each_recovery_that_leaves_other_files_than_the_others() -> None:
+    places = {each.name: each for each in points(HEALTHY)}
+    left = {EXIT: "usual", "write a #1": "left", "write a #2": "usual", "rename b #1": "left", "write a #3": "other"}
+    before: dict[Crashes, dict[str, str]] = {(places[name],): {EXIT: state} for name, state in left.items()}
+    before[places["rename b #2"],] = {}  # its recovery was killed as well, or nobody looked
+    recoveries: Found = dict.fromkeys(before, HEALTHY)
+    found = Recoveries(recoveries, HEALTHY, (), States(before, frozenset(), is_whole=True)).ended_otherwise()
+    assert {each.name for each in found} == {"rename b #1", "write a #3"}
+
+
 def test_what_files_do_not_tell_keeps_the_other_reasons_for_a_second_crash() -> None:
     """Here crashes in two batches, although one crash leaves the same files: a server may hold something else."""
     assert by_states(is_whole=False) == ["rename b #3 then rename b #1", *by_states(is_whole=True)]

@@ -679,6 +679,22 @@ def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writ
     assert ended.unseen == {"mmap of a writable file": 1}
 
 
+def test_allocated_blocks_count_although_size_and_contents_stay(place: Path) -> None:
+    ended, calls = python(
+        place,
+        """
+        import ctypes, os
+        file = os.open("f", os.O_RDWR | os.O_CREAT)
+        libc = ctypes.CDLL(None)
+        libc.fallocate(file, 1, ctypes.c_long(0), ctypes.c_long(4096))  # FALLOC_FL_KEEP_SIZE
+        os.posix_fallocate(file, 0, 4096)
+        os.posix_fallocate(file, 0, 4096)
+        """,
+    )
+    assert ended.status == 0
+    assert told(calls, place) == ["create f", "attributes f", "truncate f", "attributes f", "exit"]
+
+
 def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> None:
     """Where another process may find it again: an object without a key dies with those who know its number."""
     ended, calls = python(

@@ -38,6 +38,7 @@ from labkit.crashtest.blackbox.jobs import (
     older_checkpoint_job,
     outage_job,
     outages,
+    paused_job,
     single_job,
     two_instances_job,
 )
@@ -195,12 +196,12 @@ class Campaign:
             return jobs
         if not self.harness.endless:
             jobs.append(later_job(self.points[EXIT]))
+        if self.settings.pause:
+            jobs += map(paused_job, self._telling()[: self.most.paused])
         if self.harness.longer:
             *others, end = self.points.values()
             jobs.append(new_input_job(others[-1] if others else end))
-            ranking = self._ranking
-            telling = [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
-            grown = list(map(grown_input_job, telling))
+            grown = list(map(grown_input_job, self._telling()))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
         if self._seen.effects and self.most.conditions:  # an endless command whose effects are all elsewhere has none
@@ -218,6 +219,11 @@ class Campaign:
     def _ranking(self) -> Importance:
         return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
+    def _telling(self) -> list[Point]:
+        """Return the points just after a change of rows or before a call that may show rows, the best ones first."""
+        ranking = self._ranking
+        return [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
+
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """Return `chosen`, or with `--since` all points at changed lines of Python and a few important ones."""
         changed = self.settings.changed()
@@ -227,7 +233,7 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return a list of runs to make: runs with a second crash during the recovery from the first, and crash loops.
+        """Return a list of runs to make: second crashes in recoveries, crash loops, and plain starts after recoveries.
 
         Call this when the runs with one crash are over, because they show what restarts do. With `every`, the list has
         all *directed* second crashes (those that a restart suggests, for example by a call that only restarts make),
@@ -244,7 +250,8 @@ class Campaign:
         loops = list(map(loop_job, looped))
         self.directed = directed | {job.id for job in loops}
         self.pairs |= possible | self.directed
-        return [*map(crashes_job, chosen), *loops]
+        ended = [] if every or changed is not None or self.harness.endless else recoveries.ended_otherwise()
+        return [*map(crashes_job, chosen), *loops, *map(later_job, ended[: self.most.ended])]
 
     def third_crashes(self) -> list[Job]:
         """Return a list of runs to make with three crashes; the third crash is in the recovery from the second.
@@ -589,7 +596,9 @@ class Campaign:
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
-        named = [job for job in jobs if job.id == name or (is_fault and job.fault == name)]
+        places = [point for point in self.points.values() if point.name != EXIT]
+        every = [*jobs, *map(later_job, places), *map(paused_job, self.points.values())]
+        named = list({job.id: job for job in every if job.id == name or (is_fault and job.fault == name)}.values())
         if named or is_fault:  # no call may be able to suffer it
             return iter(named)
         if name.partition(".")[0] in self.further.last_names():

@@ -248,7 +248,7 @@ def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
     if axis == "stuck" and not weakest.evidence:
         return Diagnosis("stuck without a crash", happened, TOGETHER)
-    if weakest.id == LATER:
+    if weakest.id.startswith(LATER) and axis != "stuck":
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
     if (weakest.id == NEW_INPUT or weakest.id.startswith(GROWN)) and axis == "lost":

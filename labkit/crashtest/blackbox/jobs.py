@@ -4,15 +4,18 @@ After a loss of power (`outages`) writes that were not synced may be missing; `l
 computes the states.
 """
 
+import os
 import shutil
+import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.points import LOOP, THEN, Crashes, Point
+from labkit.crashtest.blackbox.points import EXIT, LOOP, THEN, Crashes, Point
 from labkit.crashtest.blackbox.power_cut import Journal, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
@@ -21,23 +24,26 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs. A crash point follows `POWER` and `GROWN`; then `STATE` and a state of the disk may follow.
+# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER` and `PAUSED`. After `POWER`
+# and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
 NEW_INPUT = "new_input"
-LATER = "later"
+LATER, LATER_AFTER = "later", "later after "
+PAUSED = "pause at "
 TWO = "two_instances"
 
 
-def later_job(end: Point) -> Job:
-    """Return the run that crashes at the command's end, recovers, and then starts the command again a few times.
+def later_job(at: Point) -> Job:
+    """Return the run that crashes at the point `at`, recovers, and then starts the command again a few times.
 
     The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
-    expire.
+    expire. Before the second one, it sets the access times of all files back, because a job cannot rely on them: many
+    file systems do not keep them, and no kill before a read shows what happens without a new access time.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
-        harness.crash(run, end)
+        harness.crash(run, at)
         harness.recover(run)
         pause = harness.settings.pause
         for number in range(harness.settings.extent.later):
@@ -47,10 +53,41 @@ def later_job(end: Point) -> Job:
                 later = f", {pause:.3g} s later" if pause else ""
                 run.notes.append(f"it was started again after the recovery{later}, without a crash")
                 time.sleep(pause)
+            if number == 1 and set_access_times_back(harness.settings.watched):
+                run.notes.append("before the second of these starts, the access times of all files were set back")
             harness.recover(run)
 
-    title = "a plain start after the recovery from a crash at the end of the command"
-    return Job(LATER, title, Group.IDENTITY, perform)
+    if at.name == EXIT:
+        title = "a plain start after the recovery from a crash at the end of the command"
+        return Job(LATER, title, Group.IDENTITY, perform)
+    return Job(f"{LATER_AFTER}{at.name}", f"plain starts after the recovery from a crash {at}", Group.IDENTITY, perform)
+
+
+def set_access_times_back(folders: Sequence[Path]) -> int:
+    """Set the access time of every file that was read since its last change to a time before that change.
+
+    Returns the number of these files, which lie in `folders` or below.
+    """
+    changed = 0
+    for path in {path for folder in folders for path in folder.rglob("*")}:
+        with suppress(OSError):  # a process may have removed it, or it may belong to somebody else
+            state = path.lstat()
+            if stat.S_ISREG(state.st_mode) and state.st_atime_ns >= state.st_mtime_ns:
+                os.utime(path, ns=(state.st_mtime_ns - 1_000_000_000, state.st_mtime_ns))
+                changed += 1
+    return changed
+
+
+def paused_job(at: Point) -> Job:
+    """Return the run that crashes at the point `at`, and waits `--pause` seconds before the restart."""
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, at)
+        run.notes.append(f"the restart came {harness.settings.pause:.3g} s after the crash")
+        time.sleep(harness.settings.pause)
+        harness.recover(run)
+
+    return Job(f"{PAUSED}{at.name}", f"a pause between a crash {at} and the restart", Group.IDENTITY, perform)
 
 
 def new_input_job(at: Point) -> Job:

@@ -63,19 +63,49 @@ class Extent(NamedTuple):
     """The time budget for all runs in seconds, raised if the planned runs need more."""
     thirds: int
     """The runs with a third crash, in the restart after two crashes."""
+    ended: int
+    """The runs with plain starts after a recovery that left other files than a crash at the command's end does."""
+    paused: int
+    """With `--pause`, the runs with a pause between a crash and the restart."""
     later: int = 3
     """The plain starts after a recovery, in one run."""
     conditions: bool = True
     """Whether the test also tries conditions, situations that no sink withstands without help."""
 
 
-QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, faults=12, large=2, seconds=170.0, thirds=0)
+QUICK = Extent(
+    points=12,
+    pairs=3,
+    directed=6,
+    grown=3,
+    loops=1,
+    outages=4,
+    faults=12,
+    large=2,
+    seconds=170.0,
+    thirds=0,
+    ended=1,
+    paused=2,
+)
 WHOLE = Extent(
-    points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, faults=60, large=4, seconds=900.0, thirds=20
+    points=60,
+    pairs=8,
+    directed=40,
+    grown=40,
+    loops=3,
+    outages=12,
+    faults=60,
+    large=4,
+    seconds=900.0,
+    thirds=20,
+    ended=6,
+    paused=8,
 )
 # Each run of a Spark sink costs a start of Spark for each start of the job.
-QUICK_SINK = QUICK._replace(points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, conditions=False)
-WHOLE_SINK = WHOLE._replace(later=1, thirds=0)
+QUICK_SINK = QUICK._replace(
+    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
+)
+WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0)
 
 
 class Point(NamedTuple):
@@ -453,6 +483,21 @@ class Recoveries:
                     ranks[*crashes, point] = turns[point.name], ranking.of(point)
                     turns[point.name] += 1
         return sorted(ranks, key=ranks.__getitem__)[:most]
+
+    def ended_otherwise(self) -> list[Point]:
+        """Return the points after whose crash the recovery left the files in a state that no other recovery left.
+
+        The recovery from a crash at the command's end is left out: its files are those of most runs. The most important
+        points come first.
+        """
+        ends = {at[0]: state.get(EXIT) for at, state in self._states.before.items() if len(at) == 1}
+        known = {state for at, state in ends.items() if at.name == EXIT} | {None}
+        chosen = []
+        for point in self._ranking.ordered(point for point in ends if not point.cut):
+            if ends[point] not in known:
+                known.add(ends[point])
+                chosen.append(point)
+        return chosen
 
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes for which labkit knows the state in which the second crash leaves the files.

@@ -98,7 +98,8 @@ class PipelineSettings(SharedOptions):
     pause: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds between a recovery and the plain start after it, in one run; longer than a marker or lease lives.",
+        "Seconds between a recovery and the next plain start, in one run, and between crash and restart, in up to "
+        "eight runs; longer than a marker or lease lives.",
     )
     more: str = option(
         Text(metavar="CMD"),
@@ -186,7 +187,7 @@ class PipelineSettings(SharedOptions):
         from labkit.crashtest.blackbox.points import LOOP
 
         expiring = (
-            f"after more than {self.pause:.3g} s" if self.pause else "(--pause tries one start after so many seconds)"
+            f"after more than {self.pause:.3g} s" if self.pause else "(--pause tries starts after so many seconds)"
         )
         untried = ", ".join(each.value for each in Fault if each not in self.faults)
         return UNTESTED.format(

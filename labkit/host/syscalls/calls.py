@@ -29,7 +29,7 @@ class CallKind(StrEnum):
     TRUNCATE = "truncate"
     """Changes the length of a regular file."""
     ATTRIBUTES = "attributes"
-    """Changes the times, mode, owner or extended attributes of a file, a folder or a symbolic link."""
+    """Changes the times, mode, owner, extended attributes or blocks of a file, a folder or a symbolic link."""
     SEND = "send"
     """Sends bytes to a server that is not part of the command."""
     LINE = "line"

@@ -62,9 +62,11 @@ class Contents:
     def allocate(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, mode, offset, length = of[:4]
         opened = tracee.opened(descriptor)
-        if not opened.is_file or mode == _KEEPS_SIZE:
+        if not opened.is_file:
             return None
-        return _resized(opened.path, opened.size, -1 if mode else max(opened.size, offset + length))
+        size = opened.size if mode == _KEEPS_SIZE else -1 if mode else max(opened.size, offset + length)
+        # With an equal size, the call may still allocate blocks, whose number every process can read.
+        return _resized(opened.path, opened.size, size) or CallEffect(CallKind.ATTRIBUTES, opened.path)
 
     def write(
         self, tracee: Tracee, descriptor: int, pieces: list[tuple[int, int]], offset: int | None = None, flags: int = 0
