@@ -5,6 +5,7 @@ Every program is a real one under a real filter; the servers are real sockets of
 
 import ctypes
 import os
+import platform
 import re
 import shutil
 import signal
@@ -677,6 +678,25 @@ def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writ
     ahead.close()
     os.close(go)
     assert ended.unseen == {"mmap of a writable file": 1}
+
+
+def test_other_roots_and_mounts_are_counted_because_paths_then_name_other_files(place: Path) -> None:
+    ended, _ = python(
+        place,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        for call in (lambda: os.chroot("missing"), lambda: libc.mount(b"missing", b"missing", None, 0, None),
+                     lambda: libc.umount2(b"missing", 0), lambda: libc.setns(-1, 0), lambda: libc.syscall(PIVOT, 0, 0),
+                     lambda: libc.syscall(429, -1, 0, -1, 0, 0)):
+            try:
+                call()
+            except OSError:
+                pass
+        """.replace("PIVOT", str(ARCHITECTURES[platform.machine()].numbers["pivot_root"])),
+    )
+    assert ended.status == 0
+    assert dict(ended.unseen) == {"chroot": 1, "pivot_root": 1, "a change of mounts": 3, "setns": 1}
 
 
 def test_allocated_blocks_count_although_size_and_contents_stay(place: Path) -> None:

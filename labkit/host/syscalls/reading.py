@@ -21,6 +21,7 @@ _INTEGER = (1 << 32) - 1
 _SHM_READ_ONLY, _IPC_64 = 0o10000, 0x100
 _SETS = (16, 17)  # SETVAL, SETALL
 _MESSAGE_QUEUE = "a POSIX message queue"
+_MOUNTS = "a change of mounts"
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
@@ -114,6 +115,13 @@ _SHAPES: Mapping[str, Shape] = {
     "mq_unlink": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
     "mq_timedsend": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
     "add_key": lambda _r, _t, _a: Unseen("the kernel's keyring"),
+    # From now on, a path of the process may mean another file than the same path of the watcher.
+    "chroot": lambda _r, _t, _a: Unseen("chroot"),
+    "pivot_root": lambda _r, _t, _a: Unseen("pivot_root"),
+    "mount": lambda _r, _t, _a: Unseen(_MOUNTS),
+    "umount2": lambda _r, _t, _a: Unseen(_MOUNTS),
+    "move_mount": lambda _r, _t, _a: Unseen(_MOUNTS),
+    "setns": lambda _r, _t, _a: Unseen("setns"),
     "seccomp": lambda _r, _t, _a: Unseen("its own seccomp listener, which the kernel refuses"),
 }
 """For each system call, a function that picks its arguments and interprets the call."""

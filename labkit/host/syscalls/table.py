@@ -89,6 +89,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     (_ALWAYS, "shmget 29 194, semget 64 190", Condition(2, ANY_BIT, IPC_CREAT)),
     (_ALWAYS, "msgget 68 186", Condition(1, ANY_BIT, IPC_CREAT)),
     (_ALWAYS, "mq_open 240 180", Condition(1, ANY_BIT, O_CREAT)),
+    (_ALWAYS, "chroot 161 51, pivot_root 155 41, mount 165 40, umount2 166 39, move_mount 429 429, setns 308 268"),
     (_ALWAYS, "seccomp 317 277", Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
 )
 """Every call to hold: kinds, `name NUMBER NUMBER` for each call, and the conditions on the calls of this row.
