@@ -53,6 +53,8 @@ READ_AGAIN = 10.0
 """A reader that fails although nothing runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
 """Between crash and restart a failing reader is called again for this long; no process left can hold a lock."""
+FAILED_AGAIN = 3
+"""How often a restart that fails is repeated; more than once only if it had a durable effect."""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 WAITS_SECONDS = 2.0
@@ -342,8 +344,11 @@ class Harness:
     def recover(self, run: PipelineRun) -> None:
         """Start the command after a crash, and read the rows. A start that fails or leaves rows missing is repeated."""
         start = self.start(run)
-        if self.failed(start):
-            what = "fault" if any("fault" in each for each in run.crashes) else "crash"
+        what = "fault" if any("fault" in each for each in run.crashes) else "crash"
+        for number in range(FAILED_AGAIN):
+            # A start that fails after an effect has perhaps come further, so it is worth another one.
+            if not self.failed(start) or (number and self._refuses(start)):
+                break
             run.notes.append(f"after the {what} {self.ending_of(start)}; it was started once more")
             start = self.start(run)
         if self.failed(start) and self._refuses(start):
