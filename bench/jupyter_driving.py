@@ -12,8 +12,8 @@ from nbformat import v4
 from bench.jupyter_server import Server
 
 MILLISECONDS = 1000
-PATIENCE = 60
-"""The seconds for JupyterLab to be ready and its kernel to be idle."""
+PATIENCE = 180
+"""The seconds for JupyterLab to be ready and its kernel to be idle, on a machine whose cores are busy."""
 
 READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
 IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"

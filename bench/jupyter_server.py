@@ -21,7 +21,7 @@ from labkit.host.processes.tether import tethered
 from labkit.host.servers.ports import free_port
 from labkit.teach.jupyter import WORKSPACE, command, environment
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """The seconds within which the server must answer."""
 
 GRACE = 20.0

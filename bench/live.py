@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 
 from bench.browser import chromium
-from bench.jupyter_driving import begin_run, open_notebook, run_all, write_notebook
+from bench.jupyter_driving import MILLISECONDS, PATIENCE, begin_run, open_notebook, run_all, write_notebook
 from bench.jupyter_server import Server, serving
 from bench.rows import Rows, median, percentile, spread
 from labkit.core.errors import InvalidInput
@@ -117,7 +117,9 @@ def _first_picture(browser: Any, server: Server, name: str, rounds: int) -> dict
         page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
         begun = time.perf_counter()
         begin_run(page)
-        page.wait_for_function(f"() => window.labkitRan || document.querySelector('{_PICTURE}')", timeout=60_000)
+        page.wait_for_function(
+            f"() => window.labkitRan || document.querySelector('{_PICTURE}')", timeout=PATIENCE * MILLISECONDS
+        )
         taken.append(time.perf_counter() - begun)
         there = page.locator(_PICTURE).count() > 0
         page.close()

@@ -49,6 +49,11 @@ def tried(capsys, *words: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+def points_of(report: dict) -> set[str]:
+    """The crash points of the runs with one crash."""
+    return {each["id"] for each in report["runs"] if " then " not in each["id"]} - {"healthy"}
+
+
 def test_lines_that_differ_from_a_revision(project: Path) -> None:
     lines = (project / "job.py").read_text().splitlines()
     (project / "job.py").write_text("\n".join([*lines[:3], "    pass", *lines[3:6]]) + "\n")
@@ -93,15 +98,20 @@ def test_without_git_it_says_so(project: Path, monkeypatch) -> None:
 @pytest.mark.skipif(bool(supported()), reason=supported())
 def test_only_points_at_changed_lines_are_tried_and_a_few_others(project: Path, capsys) -> None:
     report = tried(capsys)
-    few = {each["id"] for each in report["runs"]} - {"healthy"}
+    few = points_of(report)
     assert len(few) == 3
     assert "exit" in few
     assert report["claim"]["strength"] == "sampled"
     assert report["guarantee"].startswith("not refuted (3 of ")
     (project / "job.py").write_text(JOB.replace('open("log", "a").close()', 'open("log", "w").close()'))
     report = tried(capsys)
-    ids = {each["id"] for each in report["runs"]} - {"healthy"}
-    assert ids >= few | {"create log #1"}
-    assert all(each.endswith(" then create log #1") for each in ids - few - {"create log #1"})
+    # Which three points are the important ones depends on whether the reader, a shell, is quick enough to be asked at
+    # every effect.
+    points = points_of(report)
+    assert {"exit", "create log #1"} <= points
+    assert 3 <= len(points) <= 4
+    others = {each["id"] for each in report["runs"]} - {"healthy"} - points
+    assert others
+    assert all(each.endswith(" then create log #1") for each in others)
     [line] = {each["line"] for each in report["effects"] if each["name"] == "create log #1"}
     assert line == "job.py:7"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import TimeoutError as NotInTime
 
-from bench.jupyter_driving import open_notebook
+from bench.jupyter_driving import MILLISECONDS, PATIENCE, open_notebook
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 """What a page looked like; CI keeps it, git does not."""
@@ -81,6 +81,7 @@ def open_saved(lab_page: LabPage, server, name: str, drawn: str) -> None:
 def opened_page(browser, high: int = 900) -> Iterator[LabPage]:
     """A page that is checked when it closes."""
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE * MILLISECONDS)
     page.set_viewport_size({"width": 1280, "height": high})
     told = LabPage(page)
     yield told
