@@ -27,7 +27,7 @@ class CallKind(StrEnum):
     WRITE = "write"
     """Writes bytes to a regular file."""
     TRUNCATE = "truncate"
-    """Changes the length of a regular file."""
+    """Sets the length of a regular file, and its times even if it has this length already."""
     ATTRIBUTES = "attributes"
     """Changes the times, mode, owner, extended attributes or blocks of a file, a folder or a symbolic link."""
     SEND = "send"

@@ -57,7 +57,8 @@ class Contents:
 
     def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Interpretation:
         opened = tracee.opened(descriptor)
-        return _resized(opened.path, opened.size, size) if opened.is_file else None
+        # An equal size changes the file's times. This is not so for `truncate`, which gets a path.
+        return CallEffect(CallKind.TRUNCATE, opened.path, size=size) if opened.is_file else None
 
     def allocate(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, mode, offset, length = of[:4]

@@ -86,6 +86,7 @@ def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Interpretation
         possible = flags & O_CREAT and _has_folder(path)
         return CallEffect(CallKind.CREATE, path) if possible else None
     cuts = flags & O_TRUNC and not (flags & O_CREAT and flags & os.O_EXCL)
-    if cuts and stat.S_ISREG(state.st_mode) and state.st_size:
+    if cuts and stat.S_ISREG(state.st_mode):
+        # If the file is empty already, this changes its times, which a later start can read.
         return CallEffect(CallKind.TRUNCATE, os.path.realpath(path), size=0)
     return None
