@@ -52,7 +52,8 @@ class Ledger:
         self._numbers: dict[str, int] = {}
         """The number of each run after the one without a crash, by id, in the order in which they began."""
         self.total = 0
-        """The estimated number of runs, including the one without a crash."""
+        """The number of runs, including the one without a crash; at first the largest possible number."""
+        self.is_total_known = False
         self._begun = time.monotonic()
 
     def is_over(self) -> bool:
@@ -63,13 +64,14 @@ class Ledger:
         """Return how far the test is, such as "run 3 of 20, about 95 s left"; at first there is no estimate."""
         number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
+        place = f"run {number} of {'' if self.is_total_known else 'at most '}{total}"
         # The run without a crash says little: its reader is called at every effect, so it takes several times as long.
         alike = [each.seconds for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)]
         if not alike:
-            return f"run {number} of {total}"
+            return place
         budget_left = max(self.budget - (time.monotonic() - self._begun), 0.0)
         left = min(sum(alike) / len(alike) * (total - number + 1) / self.side_by_side, budget_left)
-        return f"run {number} of {total}, about {left:.0f} s left"
+        return f"{place}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
         """Count a planned run unless it has a fault, because faults do not concern the guarantee."""

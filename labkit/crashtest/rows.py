@@ -39,7 +39,7 @@ class Shape(StrEnum):
 
     ROWS = "each row"
     LAST = "the last row of each key"
-    SUMS = "the sum of the amounts of each key"
+    SUMS = "one number for each name, such as the sum of its amounts"
 
 
 class Seen(NamedTuple):

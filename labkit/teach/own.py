@@ -333,7 +333,7 @@ def _teller() -> "Tell":
     shown = line()
 
     def tell(what: str, text: str) -> None:
-        numbers = re.match(r"run (\d+) of (\d+)", text)
+        numbers = re.match(r"run (\d+) of (?:at most )?(\d+)", text)
         if what == "run":
             shown.show(text, int(numbers[1]) - 1 if numbers else 0, int(numbers[2]) if numbers else 1)
 

@@ -162,7 +162,8 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     ledger = Ledger(900.0, silent)
     ledger.total = 5
     ledger.results = [Result("healthy", "no crash", Group.HEALTHY, seconds=50.0)]
-    assert ledger.progress(Job("a", "before a", Group.CRASH)) == "run 2 of 5"
+    assert ledger.progress(Job("a", "before a", Group.CRASH)) == "run 2 of at most 5"
+    ledger.is_total_known = True
     ledger.results.append(Result("a", "before a", Group.CRASH, seconds=4.0))
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
 
@@ -170,7 +171,7 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
 def test_runs_side_by_side_have_different_numbers_and_a_repeated_one_keeps_its_number() -> None:
     told: list[str] = []
     ledger = Ledger(900.0, lambda _what, text: told.append(text.partition(":")[0]))
-    ledger.total = 4
+    ledger.total, ledger.is_total_known = 4, True
     for name in "abac":
         ledger.begin(Job(name, f"before {name}", Group.CRASH))
     assert told == ["run 2 of 4", "run 3 of 4", "run 2 of 4", "run 4 of 4"]

@@ -122,7 +122,8 @@ def doubts(
     system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
-    reasons = []
+    # What cannot be followed comes first, because it may be the cause of the others.
+    reasons = [_blind(name, paths) for name, paths in unseen.items()]
     if gaps:
         named = "; ".join(_gap_text(each, effects) for each in gaps[:FEW])
         more = f"; and {len(gaps) - FEW} more" if len(gaps) > FEW else ""
@@ -136,7 +137,7 @@ def doubts(
         if by_lines:
             what, remedy = "line of the sink was seen", NOT_LINES
         reasons.append(f"no {what}, so nothing was cut: {remedy}")
-    return reasons + [_blind(name, paths) for name, paths in unseen.items()]
+    return reasons
 
 
 def _blind(name: str, paths: Sequence[str]) -> str:
