@@ -4,12 +4,9 @@ write.
 If the reader is fast enough, it also reads before each effect, while the pipeline is stopped there.
 """
 
-import os
-import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +15,10 @@ from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.blackbox.effects import Effect, named_again, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
+from labkit.crashtest.blackbox.folder_changes import Files, changed, files_in, unnamed
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
-from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, replaces, showing
+from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, replaces, showing, unseen_files
 from labkit.crashtest.harness.reader import ReaderFailed, ReaderWaits
 from labkit.host.file_locks import write_locks
 from labkit.host.file_reads import FileReads
@@ -40,9 +38,6 @@ READINGS = 3
 """The number of timed readings of the empty store, of which the fastest counts: the others had to wait."""
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
-
-BYTECODE = "__pycache__"
-"""The name of the folder into which Python itself writes when it imports the reader."""
 
 SMALLER = ", so the test does not know all effects that make rows readable, and tries fewer of the points after them"
 
@@ -136,7 +131,9 @@ def healthy(harness: Harness) -> Healthy:
     glances = Glances(harness.helpers, usual, harness.settings.watched)
     harness.wanted = expected
     with harness.run("healthy", "no crash") as run, FileReads(harness.settings.watched) as reads:
+        before = files_in(harness.settings.watched)
         start = harness.start(run, ask=glances)
+        after = files_in(harness.settings.watched)
         _check(harness, start)
         harness.endless = start.over is Over.COMPLETE
         harness.silence = start.silence
@@ -168,10 +165,13 @@ def healthy(harness: Harness) -> Healthy:
     _check_emptied(harness)
     notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
     harness.expectation = harness.settings.expectation(values if expected is None else expected, values)
-    return _concluded(harness, run, glances, notes)
+    altered = changed(before, after, harness.namer(), harness.folder.parent)
+    return _concluded(harness, run, glances, notes, unnamed(altered, run.starts[0].effects, before, after))
 
 
-def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str]) -> Healthy:
+def _concluded(
+    harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str], unnamed_files: Sequence[str]
+) -> Healthy:
     start, settings = run.starts[0], harness.settings
     effects = start.effects
     glances_taken = [*glances.taken, Glance(len(effects), counted(run.values))]
@@ -180,6 +180,9 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
     assert expectation is not None
     by_lines = bool(settings.unwatchable)
     reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs, by_lines=by_lines)
+    if not by_lines:
+        known = {path for paths in blind.values() for path in paths}
+        reasons += unseen_files([path for path in unnamed_files if path not in known])
     if len(glances_taken) == 2 and settings.unseen:  # the reader answered at no effect
         reasons.append(settings.unseen)
     replacing = replaces(glances_taken)
@@ -200,7 +203,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     helpers = harness.helpers
     helpers.begin()
-    before = _files(harness.settings.watched)
+    before = files_in(harness.settings.watched)
     try:
         times = []
         for _ in range(1 + READINGS):
@@ -218,28 +221,14 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     return min(times[1:]), _made_by_reader(harness, before)
 
 
-def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
-    for folder in folders:
-        for place, _, names in os.walk(folder):
-            for path in (f"{place}/{name}" for name in names):
-                with suppress(OSError):
-                    state = os.lstat(path)
-                    if stat.S_ISREG(state.st_mode):
-                        found[path] = (state.st_mtime_ns, state.st_size)
-    return found
-
-
-def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
+def _made_by_reader(harness: Harness, before: Files) -> list[str]:
     """Return a list with one note if the reader has changed files in the watched folders, otherwise an empty list.
 
-    `before` maps each file's path to its modification time and size before the reader ran.
+    `before` has the files before the reader ran.
     """
-    watched = harness.settings.watched
-    namer, own = harness.namer(), harness.folder.parent  # the folder of labkit's own files, such as the reader's log
-    changed = [Path(path) for path, state in _files(watched).items() if before.get(path) != state]
-    theirs = [path for path in changed if not path.is_relative_to(own) and path.parent.name != BYTECODE]
-    made = sorted(path.name for path in theirs if namer.file(str(path)) is not None)
+    own = harness.folder.parent  # the folder of labkit's own files, such as the reader's log
+    paths = changed(before, files_in(harness.settings.watched), harness.namer(), own)
+    made = sorted(Path(path).name for path in paths)
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"

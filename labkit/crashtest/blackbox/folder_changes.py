@@ -1,0 +1,78 @@
+"""Compare the watched folders before and after a run, to find files that changed although no effect names them.
+
+Such a file shows that another process writes it, or that the pipeline changes it in a way that labkit does not know.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.crashtest.blackbox.durability import is_rebuilt
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.host.syscalls.calls import CallKind
+
+BYTECODE = "__pycache__"
+"""The name of the folder into which Python itself writes when it imports the reader."""
+
+
+class File(NamedTuple):
+    """What a file is compared by; not its status time, which changes with its number of names."""
+
+    changed: int
+    """The modification time in nanoseconds."""
+    size: int
+    mode: int
+    inode: int
+
+
+Files = Mapping[str, File]
+"""The regular files in some folders, by path."""
+
+
+def files_in(folders: Iterable[Path]) -> Files:
+    """Return the regular files in these folders, now."""
+    found: dict[str, File] = {}
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for path in (f"{place}/{name}" for name in names):
+                with suppress(OSError):
+                    state = os.lstat(path)
+                    if stat.S_ISREG(state.st_mode):
+                        found[path] = File(state.st_mtime_ns, state.st_size, state.st_mode, state.st_ino)
+    return found
+
+
+def changed(before: Files, after: Files, namer: Namer, own: Path) -> list[str]:
+    """Return the paths of files that were made, changed or removed between `before` and `after`.
+
+    Python's bytecode, the files that the user ignores, and the files in labkit's folder `own` are left out.
+    """
+    paths = [Path(path) for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path)]
+    theirs = [path for path in paths if not path.is_relative_to(own) and path.parent.name != BYTECODE]
+    return [str(path) for path in theirs if namer.file(str(path)) is not None]
+
+
+def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, after: Files) -> list[str]:
+    """Return those of the changed `paths` that no effect of the run names.
+
+    A path counts as named if an effect names another name of the same file, or gives a folder above it another name.
+    The shared-memory file of a database is left out, because a crash cannot harm it.
+    """
+    calls = [(each.kind, os.path.realpath(path)) for each in effects for path in _paths(each) if path]
+    named = {path for _, path in calls}
+    moved = {path for kind, path in calls if kind is CallKind.RENAME}
+    inodes = {files[path].inode for files in (before, after) for path in files if os.path.realpath(path) in named}
+    found = []
+    for path in paths:
+        above = {os.path.realpath(each) for each in Path(path).parents}
+        file = after.get(path) or before[path]
+        if not (os.path.realpath(path) in named or file.inode in inodes or above & moved or is_rebuilt(path)):
+            found.append(path)
+    return found
+
+
+def _paths(effect: Effect) -> tuple[str, str]:
+    return effect.call.path, effect.call.target
