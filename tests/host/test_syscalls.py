@@ -700,6 +700,36 @@ def test_other_roots_and_mounts_are_counted_because_paths_then_name_other_files(
     assert dict(ended.unseen) == {"chroot": 1, "pivot_root": 1, "a change of mounts": 3, "setns": 1}
 
 
+def test_the_write_hint_of_a_file_is_an_attribute_and_other_requests_of_fcntl_are_not_held(place: Path) -> None:
+    ended, calls = python(
+        place,
+        """
+        import fcntl, os, struct
+        file = os.open("f", os.O_RDWR | os.O_CREAT)
+        fcntl.fcntl(file, 1036, struct.pack("Q", 3))  # F_SET_RW_HINT
+        assert fcntl.fcntl(file, 1035, bytes(8)) == struct.pack("Q", 3)
+        fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
+        """,
+    )
+    assert ended.status == 0
+    assert told(calls, place) == ["create f", "attributes f", "exit"]
+
+
+def test_the_name_and_the_clock_of_the_machine_are_counted(place: Path) -> None:
+    ended, _ = python(
+        place,
+        """
+        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.sethostname(None, 9999)
+        libc.setdomainname(None, 9999)
+        libc.syscall(NUMBER, 99, None)
+        """.replace("NUMBER", str(ARCHITECTURES[platform.machine()].numbers["clock_settime"])),
+    )
+    assert ended.status == 0
+    assert dict(ended.unseen) == {"the name or the clock of the machine": 3}
+
+
 def test_allocated_blocks_count_although_size_and_contents_stay(place: Path) -> None:
     ended, calls = python(
         place,

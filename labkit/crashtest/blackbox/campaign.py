@@ -41,6 +41,7 @@ from labkit.crashtest.blackbox.jobs import (
     paused_job,
     single_job,
     two_instances_job,
+    unread_job,
 )
 from labkit.crashtest.blackbox.points import (
     BORDERS,
@@ -251,7 +252,14 @@ class Campaign:
         self.directed = directed | {job.id for job in loops}
         self.pairs |= possible | self.directed
         ended = [] if every or changed is not None or self.harness.endless else recoveries.ended_otherwise()
-        return [*map(crashes_job, chosen), *loops, *map(later_job, ended[: self.most.ended])]
+        unread = [] if every or changed is not None else self._altered_by_reader()[: self.most.unread]
+        later = map(later_job, ended[: self.most.ended])
+        return [*map(crashes_job, chosen), *loops, *later, *map(unread_job, unread)]
+
+    def _altered_by_reader(self) -> list[Point]:
+        """Return the points after whose crash the reader changed files, the most important ones first."""
+        altered = [at[0] for at, run in self.crashed.items() if len(at) == 1 and run.altered]
+        return self._ranking.ordered(altered)
 
     def third_crashes(self) -> list[Job]:
         """Return a list of runs to make with three crashes; the third crash is in the recovery from the second.
@@ -598,7 +606,12 @@ class Campaign:
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults
         places = [point for point in self.points.values() if point.name != EXIT]
-        every = [*jobs, *map(later_job, places), *map(paused_job, self.points.values())]
+        every = [
+            *jobs,
+            *map(later_job, places),
+            *map(paused_job, self.points.values()),
+            *map(unread_job, self.points.values()),
+        ]
         named = list({job.id: job for job in every if job.id == name or (is_fault and job.fault == name)}.values())
         if named or is_fault:  # no call may be able to suffer it
             return iter(named)

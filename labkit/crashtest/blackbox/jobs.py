@@ -24,13 +24,14 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER` and `PAUSED`. After `POWER`
-# and the point, `STATE` and a state of the disk may follow.
+# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER`, `PAUSED` and `UNREAD`.
+# After `POWER` and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
 NEW_INPUT = "new_input"
 LATER, LATER_AFTER = "later", "later after "
 PAUSED = "pause at "
+UNREAD = "unread after "
 TWO = "two_instances"
 
 
@@ -88,6 +89,20 @@ def paused_job(at: Point) -> Job:
         harness.recover(run)
 
     return Job(f"{PAUSED}{at.name}", f"a pause between a crash {at} and the restart", Group.IDENTITY, perform)
+
+
+def unread_job(at: Point) -> Job:
+    """Return the run that crashes at the point `at` and restarts before anybody has read.
+
+    A reader may repair what a crash left: if SQLite opens a database, it rolls an interrupted transaction back.
+    """
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, at, read=False)
+        run.notes.append("nobody read between the crash and the restart")
+        harness.recover(run)
+
+    return Job(f"{UNREAD}{at.name}", f"a restart that no reading precedes, after a crash {at}", Group.IDENTITY, perform)
 
 
 def new_input_job(at: Point) -> Job:

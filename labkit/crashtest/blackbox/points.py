@@ -67,6 +67,8 @@ class Extent(NamedTuple):
     """The runs with plain starts after a recovery that left other files than a crash at the command's end does."""
     paused: int
     """With `--pause`, the runs with a pause between a crash and the restart."""
+    unread: int
+    """The runs in which nobody reads between a crash and the restart, since a reader changed files there."""
     later: int = 3
     """The plain starts after a recovery, in one run."""
     conditions: bool = True
@@ -86,6 +88,7 @@ QUICK = Extent(
     thirds=0,
     ended=1,
     paused=2,
+    unread=2,
 )
 WHOLE = Extent(
     points=60,
@@ -100,12 +103,13 @@ WHOLE = Extent(
     thirds=20,
     ended=6,
     paused=8,
+    unread=12,
 )
 # Each run of a Spark sink costs a start of Spark for each start of the job.
 QUICK_SINK = QUICK._replace(
-    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
+    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, unread=0, conditions=False
 )
-WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0)
+WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3)
 
 
 class Point(NamedTuple):

@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import (
     NEVER_REACHED,
@@ -30,6 +31,7 @@ from labkit.crashtest.blackbox.execution import (
     undelivered,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, text
+from labkit.crashtest.blackbox.folder_changes import changed, files_in
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import EXIT, Point
@@ -103,6 +105,8 @@ class PipelineRun:
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
     files: RunFiles = field(default_factory=RunFiles)
+    altered: list[str] = field(default_factory=list)
+    """The files that the reader itself changed when it read after the first crash, as by a database's recovery."""
 
     @property
     def last(self) -> Start:
@@ -284,13 +288,18 @@ class Harness:
             return self.expectation
         return self.settings.expectation(self.wanted or (), values)
 
-    def crash(self, run: PipelineRun, at: Point) -> None:
-        """Kill the pipeline at a crash point, and read the rows. Raises `JobFailed` without a proof of the kill."""
+    def crash(self, run: PipelineRun, at: Point, *, read: bool = True) -> None:
+        """Kill the pipeline at a crash point, and `read` the rows. Raises `JobFailed` without a proof of the kill."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
         self._prove(run, start, at)
-        self.look_meanwhile(run, f"crash {len(run.crashes)}")
+        if read:
+            before = files_in(self.settings.watched)
+            self.look_meanwhile(run, f"crash {len(run.crashes)}")
+            after = files_in(self.settings.watched)
+            altered = changed(before, after, self.namer(), self.folder.parent)
+            run.altered += [each for each in altered if len(run.crashes) == 1 and not is_rebuilt(each)]
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
         """Crash at the same point up to `times` times, or until a start does not reach it any more."""

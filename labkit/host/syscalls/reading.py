@@ -21,6 +21,7 @@ _INTEGER = (1 << 32) - 1
 _SHM_READ_ONLY, _IPC_64 = 0o10000, 0x100
 _SETS = (16, 17)  # SETVAL, SETALL
 _MESSAGE_QUEUE = "a POSIX message queue"
+_MACHINE = "the name or the clock of the machine"
 _MOUNTS = "a change of mounts"
 
 
@@ -90,6 +91,7 @@ _SHAPES: Mapping[str, Shape] = {
     "ioctl": lambda r, t, a: (
         attributes.flags(attributes.opened(t, a[0])) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a)
     ),
+    "fcntl": lambda _r, t, a: attributes.flags(attributes.opened(t, a[0])),
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
     "sendmmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
@@ -122,6 +124,10 @@ _SHAPES: Mapping[str, Shape] = {
     "umount2": lambda _r, _t, _a: Unseen(_MOUNTS),
     "move_mount": lambda _r, _t, _a: Unseen(_MOUNTS),
     "setns": lambda _r, _t, _a: Unseen("setns"),
+    "sethostname": lambda _r, _t, _a: Unseen(_MACHINE),
+    "setdomainname": lambda _r, _t, _a: Unseen(_MACHINE),
+    "settimeofday": lambda _r, _t, _a: Unseen(_MACHINE),
+    "clock_settime": lambda _r, _t, _a: Unseen(_MACHINE),
     "seccomp": lambda _r, _t, _a: Unseen("its own seccomp listener, which the kernel refuses"),
 }
 """For each system call, a function that picks its arguments and interprets the call."""

@@ -21,6 +21,8 @@ SETS_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
 """The requests of `ioctl` that set a file's flags (as `chattr` does), project or version: FS_IOC_SETFLAGS and
 FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION and FS_IOC32_SETVERSION (`include/uapi/linux/fs.h`).
 """
+SET_WRITE_HINT = 1036
+"""The request F_SET_RW_HINT of `fcntl`: the inode keeps the hint, and any process can read it."""
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
 PROTECTING = frozenset({"mprotect", "pkey_mprotect"})
 """Calls that make mapped memory writable. A JVM makes thousands of them at its start, for its own memory."""
@@ -80,6 +82,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     ({CallKind.WRITE}, "ioctl 16 29", Condition(1, EQUAL, FICLONE)),
     ({CallKind.WRITE}, "ioctl 16 29", Condition(1, EQUAL, FICLONERANGE)),
     *(({CallKind.ATTRIBUTES}, "ioctl 16 29", Condition(1, EQUAL, request)) for request in SETS_FLAGS),
+    ({CallKind.ATTRIBUTES}, "fcntl 72 25", Condition(1, EQUAL, SET_WRITE_HINT)),
     ({CallKind.SEND}, "sendto 44 206, sendmsg 46 211, sendmmsg 307 269, connect 42 203, listen 50 201"),
     ({CallKind.EXIT}, "exit_group 231 94"),
     (_ALWAYS, "mmap 9 222", Condition(3, ANY_BIT, MAP_SHARED)),
@@ -90,6 +93,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     (_ALWAYS, "msgget 68 186", Condition(1, ANY_BIT, IPC_CREAT)),
     (_ALWAYS, "mq_open 240 180", Condition(1, ANY_BIT, O_CREAT)),
     (_ALWAYS, "chroot 161 51, pivot_root 155 41, mount 165 40, umount2 166 39, move_mount 429 429, setns 308 268"),
+    (_ALWAYS, "sethostname 170 161, setdomainname 171 162, settimeofday 164 170, clock_settime 227 112"),
     (_ALWAYS, "seccomp 317 277", Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
 )
 """Every call to hold: kinds, `name NUMBER NUMBER` for each call, and the conditions on the calls of this row.
