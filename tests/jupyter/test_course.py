@@ -27,7 +27,7 @@ Spark.
 """
 MINUTES_LONG = ("07_crash_spark", "14_capstone", "08_postgres", "09_kafka")
 """Notebooks with so many runs of Spark or a server that they begin first."""
-IN_SHORT = ("07_crash_spark", "14_capstone", "09_kafka", "00_start")
+IN_SHORT = ("07_crash_spark", "14_capstone", "00_start")
 """The slow notebooks that continuous integration runs; the nightly workflow runs all."""
 NOTEBOOKS = [*MINUTES_LONG, *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG})]
 MINUTES = 1500.0
