@@ -34,14 +34,17 @@ Files = Mapping[str, File]
 
 def files_in(folders: Iterable[Path]) -> Files:
     """Return the regular files in these folders, now."""
+    return files_at(f"{place}/{name}" for folder in folders for place, _, names in os.walk(folder) for name in names)
+
+
+def files_at(paths: Iterable[str]) -> Files:
+    """Return those of the `paths` that are regular files, now."""
     found: dict[str, File] = {}
-    for folder in folders:
-        for place, _, names in os.walk(folder):
-            for path in (f"{place}/{name}" for name in names):
-                with suppress(OSError):
-                    state = os.lstat(path)
-                    if stat.S_ISREG(state.st_mode):
-                        found[path] = File(state.st_mtime_ns, state.st_size, state.st_mode, state.st_ino)
+    for path in paths:
+        with suppress(OSError):
+            state = os.lstat(path)
+            if stat.S_ISREG(state.st_mode):
+                found[path] = File(state.st_mtime_ns, state.st_size, state.st_mode, state.st_ino)
     return found
 
 
@@ -61,10 +64,10 @@ def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, afte
     A path counts as named if an effect names another name of the same file, or gives a folder above it another name.
     The shared-memory file of a database is left out, because a crash cannot harm it.
     """
-    calls = [(each.kind, os.path.realpath(path)) for each in effects for path in _paths(each) if path]
+    calls = [(each.kind, os.path.realpath(path)) for each in effects for path in paths_of(each)]
     named = {path for _, path in calls}
     moved = {path for kind, path in calls if kind is CallKind.RENAME}
-    inodes = {files[path].inode for files in (before, after) for path in files if os.path.realpath(path) in named}
+    inodes = {files[path].inode for files in (before, after) for path in named if path in files}
     found = []
     for path in paths:
         above = {os.path.realpath(each) for each in Path(path).parents}
@@ -74,5 +77,6 @@ def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, afte
     return found
 
 
-def _paths(effect: Effect) -> tuple[str, str]:
-    return effect.call.path, effect.call.target
+def paths_of(effect: Effect) -> list[str]:
+    """Return the paths that an effect names: none, one, or for a rename or link the old and the new one."""
+    return [path for path in (effect.call.path, effect.call.target) if path.startswith("/")]

@@ -31,7 +31,7 @@ from labkit.crashtest.blackbox.execution import (
     undelivered,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, text
-from labkit.crashtest.blackbox.folder_changes import changed, files_in
+from labkit.crashtest.blackbox.folder_changes import changed, files_at, paths_of
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import EXIT, Point
@@ -295,10 +295,10 @@ class Harness:
             start = self._outwait(run, start, at)
         self._prove(run, start, at)
         if read:
-            before = files_in(self.settings.watched)
+            paths = [path for each in start.effects for path in paths_of(each)]
+            before = files_at(paths)
             self.look_meanwhile(run, f"crash {len(run.crashes)}")
-            after = files_in(self.settings.watched)
-            altered = changed(before, after, self.namer(), self.folder.parent)
+            altered = changed(before, files_at(paths), self.namer(), self.folder.parent)
             run.altered += [each for each in altered if len(run.crashes) == 1 and not is_rebuilt(each)]
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
