@@ -523,6 +523,7 @@ class Campaign:
         more = self.most.pairs + self.most.directed + len(self.faults()) + self._at_the_end()
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
+        self.ledger.is_total_known = bool(self.settings.only)
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:

@@ -22,6 +22,7 @@ from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, 
 from labkit.crashtest.harness.reader import ReaderFailed, ReaderWaits
 from labkit.host.file_locks import write_locks
 from labkit.host.file_reads import FileReads
+from labkit.host.syscalls.calls import CallKind
 
 QUICK_READ = 0.5
 """The reader is called at every effect only if a reading takes at most this many seconds."""
@@ -180,7 +181,8 @@ def _concluded(
     assert expectation is not None
     by_lines = bool(settings.unwatchable)
     reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs, by_lines=by_lines)
-    if not by_lines:
+    # A server to which the pipeline sends messages may keep its files in a watched folder.
+    if not (by_lines or any(each.kind is CallKind.SEND for each in effects)):
         known = {path for paths in blind.values() for path in paths}
         reasons += unseen_files([path for path in unnamed_files if path not in known])
     if len(glances_taken) == 2 and settings.unseen:  # the reader answered at no effect
