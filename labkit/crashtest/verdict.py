@@ -189,11 +189,11 @@ class Coverage:
         return points
 
     def __str__(self) -> str:
-        tried = f"{self.tried} of {self.found} points"
-        pairs = f"{self.pairs_tried} of {self.pairs} runs with a crash in a recovery"
-        directed = f" ({self.directed_tried} of {self.directed} directed runs)" if self.directed else ""
+        directed = f", {self.directed_tried} of {self.directed} directed runs" if self.directed else ""
+        pairs = f"in all, {self.pairs_tried} of the {self.pairs} possible runs with a crash in a recovery"
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
-        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}{writes}"
+        reached = f"{self.hit} of {self.planned} runs reached their points"
+        return f"{reached}: {self.tried} of {self.found} points{directed}; {pairs}{writes}"
 
 
 @dataclass(frozen=True)

@@ -306,12 +306,15 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
     apart = _apart(window)
     if both_ways:
         return Diagnosis("not one step", f"{apart}; {both_ways}", EITHER)
-    if all(set(each.rows_of("lost")) & set(each.rows_of("aborted_read")) for each in within):
-        why = f"{apart}; the next start removes rows that could be read, and does not write them again"
-        return Diagnosis("rows removed for good", why, UNDO)
     opening, closing = _Step.of(window.opening), _Step.of(window.closing)
     is_log = closing.where.endswith(_SQLITE)
     opened, closed = files.get(window.opening) or opening.where, files.get(window.closing) or closing.where
+    # Between two writes to one file, the rest of a row or of a compressed block may be missing. What the next start
+    # appends then makes a row unreadable that could be read, and nothing removes it.
+    is_torn = opening.kind == closing.kind == CallKind.WRITE and opened == closed
+    if not is_torn and all(set(each.rows_of("lost")) & set(each.rows_of("aborted_read")) for each in within):
+        why = f"{apart}; the next start removes rows that could be read, and does not write them again"
+        return Diagnosis("rows removed for good", why, UNDO)
     if opening.kind in _GROWING and closing.kind == CallKind.WRITE and opened == closed and not is_log:
         if not window.is_bounded:
             why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
