@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from labkit.core.judge import Guarantee
-from labkit.crashtest.blackbox.campaign import crash_test_pipeline
+from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.folder_changes import changed, files_in, unnamed
+from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.host.syscalls import names
 from labkit.host.syscalls.calls import Answer, Call
 from labkit.host.syscalls.watching import watch
@@ -122,3 +123,16 @@ def test_a_change_that_labkit_overlooks_is_found(job: Path, monkeypatch: pytest.
     (job / "store" / "old").write_text("x")
     monkeypatch.setattr(names, "opens", lambda *_given: None)
     assert files(": >store/new; : >store/old; mkdir store/a", job) == ["new", "old"]
+
+
+@pytest.mark.parametrize(("asks", "late"), [(False, 0.0), (True, 4.0)])
+def test_rows_may_come_late_only_if_something_else_than_the_command_writes(
+    asks: bool, late: float, job: Path, server: list
+) -> None:
+    if not asks:
+        (job / "job.py").write_text(JOB.replace('open("store/asked", "w").close()', ""))
+    server.append(subprocess.Popen([sys.executable, "server.py", "store/hidden"]))
+    settings = pipeline_settings(f"{sys.executable} job.py", read_command=READ, reset=RESET, watch=["store"])
+    with pipeline_campaign(settings) as running:
+        running.healthy()
+        assert running.harness.late == late

@@ -181,12 +181,15 @@ def _concluded(
     assert expectation is not None
     by_lines = bool(settings.unwatchable)
     reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs, by_lines=by_lines)
+    sends = any(each.kind is CallKind.SEND for each in effects)
     # A server to which the pipeline sends messages may keep its files in a watched folder.
-    if not (by_lines or any(each.kind is CallKind.SEND for each in effects)):
+    if not (by_lines or sends):
         known = {path for paths in blind.values() for path in paths}
         reasons += unseen_files([path for path in unnamed_files if path not in known])
     if len(glances_taken) == 2 and settings.unseen:  # the reader answered at no effect
         reasons.append(settings.unseen)
+    if not (by_lines or sends or reasons or harness.endless):
+        harness.late = 0.0
     replacing = replaces(glances_taken)
     if replacing:
         notes = [*notes, "rows are replaced even without a crash, so a row that disappears later is no error"]

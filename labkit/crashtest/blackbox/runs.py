@@ -139,6 +139,8 @@ class Harness:
         self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
+        self.late = SETTLED
+        """The seconds that rows may take to arrive after the command has ended; 0 if it keeps nothing but files."""
         self.waited_in_vain = Event()
         """Set after a run that repeated an idle start in vain, as for a lease. Then no run of any harness does so."""
         self.lines = Lines()
@@ -156,6 +158,7 @@ class Harness:
         self.numbered, self.logs = other.numbered, other.logs
         self.waited_in_vain, self.lines = other.waited_in_vain, other.lines
         self.reads_first, self.longer = other.reads_first, other.longer
+        self.late = other.late
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add the findings of the harnesses `others`, which ran the pipeline in copies of the user's folder.
@@ -520,6 +523,7 @@ class Harness:
                 self.waited_in_vain.set()
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
+            time.sleep(SETTLED - self.late)
 
     def failed(self, start: Start) -> bool:
         """Return whether a start failed or hung.
@@ -531,11 +535,11 @@ class Harness:
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait some seconds for missing rows, and return how many are still missing.
+        """Wait for missing rows if they may come late, and return how many are still missing.
 
         A reader that fails is called again for up to `again` seconds.
         """
-        finish = time.monotonic() + SETTLED
+        finish = time.monotonic() + self.late
         while True:
             values = surely(self.read, again)
             missing = self._expects(values).misses(values) if values else 1
