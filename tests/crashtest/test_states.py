@@ -20,10 +20,10 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self._folder, self._files = folder, RunFiles([folder])
 
-    def look(self, kind: CallKind, path: str, target: str = "") -> State:
-        """The state just before an effect on files of the folder."""
+    def look(self, kind: CallKind, path: str, target: str = "", name: str = "") -> State:
+        """The state just before an effect on files of the folder; `name` is that of the call."""
         paths = [str(self._folder / each) if each else "" for each in (path, target)]
-        effect = Effect(Call(1, 9, 9, kind, str(kind), *paths, 0, 0.0), path, 1)
+        effect = Effect(Call(1, 9, 9, kind, name or str(kind), *paths, 0, 0.0), path, 1)
         return self._files.look(effect, Namer([self._folder]))
 
 
@@ -69,6 +69,23 @@ def test_a_state_differs_by_all_that_a_program_may_ask_of_a_file(tmp_path: Path,
         pytest.skip(REFUSED[change][0])  # with LABKIT_REQUIRE=all, as in CI, a failure
     comparison = Comparison()
     assert comparison.key(files.look(CallKind.EXIT, "")) != comparison.key(before)
+
+
+def test_a_time_that_was_set_is_state_until_the_file_is_written_again(tmp_path: Path) -> None:
+    file, files, key = tmp_path / "a", Files(tmp_path), Comparison().key
+    files.look(CallKind.CREATE, "a")
+    file.write_text("1\n")
+    os.utime(file, ns=(5, 5))
+    plain = key(files.look(CallKind.ATTRIBUTES, "a", name="utimensat"))
+    assert key(files.look(CallKind.MKDIR, "c")) == plain  # a kill came first, and the call never happened
+    os.utime(file, ns=(7, 7))
+    touched = key(files.look(CallKind.RENAME, "a", "b"))
+    assert touched != plain
+    file.rename(tmp_path / "b")
+    assert key(files.look(CallKind.SYNC, ".")) != touched
+    files.look(CallKind.WRITE, "b")
+    (tmp_path / "b").rename(file)
+    assert key(files.look(CallKind.EXIT, "")) == plain
 
 
 def test_a_copy_is_no_second_name(tmp_path: Path) -> None:

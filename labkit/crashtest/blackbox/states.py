@@ -26,6 +26,9 @@ _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIFIABLE (`include/uapi/linux/fs.h`)
 
+_SETS_TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
+_TIME_SET = b"time set"
+
 EXACT, MASKED, PRESENT, IGNORED = range(4)
 """How far a file is compared: wholly, with ids and times masked, only whether it is empty, or not at all."""
 
@@ -71,6 +74,8 @@ class RunFiles:
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
+        self._set: dict[str, int] = {}
+        """The modification times of files just before a call that sets them, until the file is written again."""
 
     def look(self, effect: Effect, namer: Namer) -> State:
         """Return the state of the files just before the system call `effect`.
@@ -86,15 +91,37 @@ class RunFiles:
         files = {*self._before, *(each for path in self._moved for each in self._below(path))}
         changes: dict[str, list[Change]] = {}
         for path in sorted(files):
-            change = Change(self._before.get(path), self._content(path))
+            change = Change(self._before.get(path), self._with_time(path))
             name = namer.file(path)
             if change.before != change.now and name is not None and not is_rebuilt(path) and _CACHE not in path:
                 changes.setdefault(name, []).append(change)
+        self._note_times(effect)
         return {
             f"{name} #{turn}" if turn else name: change
             for name, alike in changes.items()
             for turn, change in enumerate(sorted(alike, key=repr))
         }
+
+    def _note_times(self, effect: Effect) -> None:
+        call = effect.call
+        if effect.kind is CallKind.ATTRIBUTES and call.name in _SETS_TIMES:
+            with suppress(OSError):
+                self._set[call.path] = os.lstat(call.path).st_mtime_ns
+        elif effect.kind is CallKind.RENAME and call.path in self._set:
+            self._set[call.target] = self._set.pop(call.path)
+        elif effect.kind not in (CallKind.SYNC, CallKind.SEND, CallKind.ATTRIBUTES):
+            self._set.pop(call.target or call.path, None)
+
+    def _with_time(self, path: str) -> Content | None:
+        """Return a file's content; it counts as another one if a call has set the time since the last write.
+
+        The time itself differs from run to run, so it is not compared.
+        """
+        content = self._content(path)
+        with suppress(OSError):
+            if content is not None and path in self._set and os.lstat(path).st_mtime_ns != self._set[path]:
+                return content._replace(exact=content.exact + _TIME_SET, masked=content.masked + _TIME_SET)
+        return content
 
     def _below(self, path: str) -> Iterator[str]:
         yield path
