@@ -167,8 +167,8 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
             raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
         if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
             raise InvalidInput(
-                "the reader returns the number of rows of each key; return (key, sum of amounts) instead, because a "
-                "number of rows does not show which rows are there."
+                "the reader returns the number of rows of each key, which does not show which rows are there; return "
+                "(key, sum of amounts) instead, since every set of rows has a sum of its own."
             )
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
@@ -180,10 +180,10 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return the record with a key by which `labkit.core.judge` recognises successive values of one key.
+    """Return the record with a key that tells `labkit.core.judge` which records replace one another.
 
     If the store keeps only the last row of each key (`Shape.LAST`), this is the record's own key. Otherwise it is a key
-    that no other record has, so that the judge never mistakes two rows for successive values of one key.
+    that no other record has, so that the judge never takes one row for a replacement of another.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 

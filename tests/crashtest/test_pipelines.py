@@ -17,7 +17,7 @@ from pipeline_samples import PIPELINES, copied, expected, options, report_on
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
-from labkit.crashtest.blackbox.jobs import LATER
+from labkit.crashtest.blackbox.jobs import LATER, UNREAD
 from labkit.crashtest.blackbox.points import QUICK
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
@@ -117,6 +117,18 @@ def test_a_second_instance_at_the_same_time_is_a_condition(name: str) -> None:
     assert str(report.claim) == "unknown"  # a condition alone says nothing of the guarantee
     waited = any("it waited for the first one, and was killed" in note for note in result.notes)
     assert waited == (name == "right_one_transaction")
+
+
+@pytest.mark.slow
+def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() -> None:
+    report = report_on("wrong_journal")
+    made = [each for each in report.summary.results if each.id.startswith(UNREAD)]
+    assert len(made) == 2
+    assert any(each.violated for each in made)
+    # More of these runs are possible, and count as missing.
+    assert report.summary.coverage.directed > report.summary.coverage.directed_tried
+    plain = report_on("right_move").summary.results
+    assert not [each for each in plain if each.id.startswith(UNREAD)]
 
 
 @pytest.mark.slow

@@ -249,12 +249,12 @@ class Campaign:
             chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
-        self.directed = directed | {job.id for job in loops}
+        unread = [] if changed is not None else list(map(unread_job, self._altered_by_reader()))
+        self.directed = directed | {job.id for job in (*loops, *unread)}
         self.pairs |= possible | self.directed
         ended = [] if every or changed is not None or self.harness.endless else recoveries.ended_otherwise()
-        unread = [] if every or changed is not None else self._altered_by_reader()[: self.most.unread]
         later = map(later_job, ended[: self.most.ended])
-        return [*map(crashes_job, chosen), *loops, *later, *map(unread_job, unread)]
+        return [*map(crashes_job, chosen), *loops, *later, *(unread if every else unread[: self.most.unread])]
 
     def _altered_by_reader(self) -> list[Point]:
         """Return the points after whose crash the reader changed files, the most important ones first."""
@@ -585,7 +585,8 @@ class Campaign:
         yield from self._while_time(points_left)
         jobs = self.second_crashes(every=True)
         tried = {each.id for each in self.results if each.group is Group.PAIR}
-        yield from self._while_time([job for job in jobs if job.id in self.directed - tried])
+        made = {each.id for each in self.results}
+        yield from self._while_time([job for job in jobs if job.id in self.directed - made])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
         yield from self._while_time(self.third_crashes())

@@ -285,10 +285,11 @@ class Importance:
     """Ranks the crash points of one start by importance, from 0 (most important) to 3; `choose` explains the ranks."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
-        """Prepare to rank the points of `effects`; `showing` are the families of calls that change the reader's rows.
+        """Prepare to rank the points of `effects`.
 
-        `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these files
-        come after all others.
+        `showing` has the families of calls (calls whose names differ only in numbers) that change the reader's rows.
+        `last` has the paths of unimportant files, with numbers masked, such as `offsets/<n>`: points before calls on
+        these files rank last.
         """
         self._effects = {each.name: each for each in effects}
         self._last = last
@@ -442,8 +443,8 @@ class Recoveries:
         3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs chosen only because they leave the files in a state from which no other run recovers.
 
-        If the pipeline keeps nothing but files, a pair of the first three groups is left out as well if another run
-        recovers from the state in which this pair leaves the files.
+        If all state of the pipeline is in files, the first three groups also lack the pairs that leave the files in a
+        state from which another run recovers.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2

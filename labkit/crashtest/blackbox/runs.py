@@ -292,7 +292,10 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point, *, read: bool = True) -> None:
-        """Kill the pipeline at a crash point, and `read` the rows. Raises `JobFailed` without a proof of the kill."""
+        """Kill the pipeline at a crash point, and with `read` read the rows.
+
+        Raises `JobFailed` if nothing proves the kill.
+        """
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -332,7 +335,9 @@ class Harness:
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
-            raise JobFailed(why + (f", so there was no fault: {self.ending_of(start)}" if why == NEVER_REACHED else ""))
+            raise JobFailed(
+                why + (f", so the fault was not injected: {self.ending_of(start)}" if why == NEVER_REACHED else "")
+            )
         run.crashes.append(fault_evidence(start, at))
         run.notes.append(f"with the fault {self.ending_of(start)}")
         if start.unmodelled:
@@ -523,6 +528,7 @@ class Harness:
                 self.waited_in_vain.set()
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
+            # The pause between idle starts is the same whether or not labkit has waited for late rows meanwhile.
             time.sleep(SETTLED - self.late)
 
     def failed(self, start: Start) -> bool:

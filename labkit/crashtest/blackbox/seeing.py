@@ -144,16 +144,17 @@ def unseen_files(paths: Sequence[str]) -> list[str]:
     """Return a reason for doubt, in a list, if the files at `paths` changed and no effect names them; otherwise []."""
     if not paths:
         return []
-    files = ", ".join(Path(path).name for path in paths[:FEW])
-    more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
     remedy = "a process that was started before cannot be seen; --ignore GLOB if nobody depends on the file"
-    return [f"something writes unseen: {files}{more} changed without a crash, and no effect names it ({remedy})"]
+    return [f"something writes unseen: {_names(paths)} changed without a crash, and no effect names it ({remedy})"]
+
+
+def _names(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
+    return ", ".join(Path(path).name for path in paths[:FEW]) + more
 
 
 def _blind(name: str, paths: Sequence[str]) -> str:
-    files = ", ".join(Path(path).name for path in paths[:FEW])
-    more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
-    which = f" ({files}{more}; --ignore GLOB if nobody depends on it)" if paths else ""
+    which = f" ({_names(paths)}; --ignore GLOB if nobody depends on it)" if paths else ""
     return f"what this does to the store cannot be followed: {name}{which}"
 
 
