@@ -1,7 +1,8 @@
 """The functions that notebooks use, as in `from labkit import lab`: crashes, simulators, questions and exercises.
 
-The command line offers the same functions. A name is loaded from its module when a notebook first uses it, so that the
-import needs no extra and loads nothing else. If an extra is missing, one sentence says which one to install.
+The command line offers the same functions. Each function is imported from its module when a notebook first uses it, so
+`from labkit import lab` is fast and needs no optional package. If a function needs one that is missing, the error names
+the extra to install, such as `labkit[spark]`.
 """
 
 from collections.abc import Callable
@@ -75,16 +76,7 @@ HOMES = {
     "labkit.teach.chains": ("chains",),
     "labkit.teach.comparing": ("compare",),
     "labkit.teach.tasks": (
-        "answer",
-        "ask",
-        "check",
-        "crash_test",
-        "hint",
-        "my_sink",
-        "progress",
-        "reset",
-        "save_sink",
-        "try_sink",
+        "answer", "ask", "check", "crash_test", "hint", "my_sink", "progress", "reset", "save_sink", "try_sink",
     ),
     "labkit.teach.engines": ("engines", "kill_engines"),
     "labkit.teach.export": ("export",),
@@ -108,12 +100,12 @@ HOMES = {
     "labkit.teach.timeouts": ("timeouts", "try_timeouts"),
     "labkit.view.show": ("explorer", "show"),
     "labkit.view.strip": ("strip",),
-}
+}  # fmt: skip
 """The names that `lab` offers, by the module that defines them; the imports above repeat them for type checkers."""
 
 _ELSEWHERE = {name: module for module, names in HOMES.items() for name in names}
 _OTHER_NAMES = {"copy_topic": "copy"}
-"""The names in `lab` that differ from the names in their modules, with the latter."""
+"""For a function that has another name in its module: the name in `lab`, and the name in the module."""
 
 __all__ = sorted(_ELSEWHERE)
 
@@ -121,8 +113,8 @@ __all__ = sorted(_ELSEWHERE)
 def __getattr__(name: str) -> Any:
     """Import a function of `lab` from its module when it is first used.
 
-    Raises `MissingExtra` if an optional dependency is not installed, and `NeedsInstallation` if a browser cannot run
-    it.
+    Raises `MissingExtra` if an optional dependency is not installed, and `NeedsInstallation` in a browser that cannot
+    run the function.
     """
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
@@ -143,8 +135,7 @@ def __getattr__(name: str) -> Any:
 def _in_browser(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the function `lab.<name>`: it raises `NeedsInstallation` if it imports a package that a browser lacks.
 
-    A function may import a package only when it is called, so the import of `lab` does not show that the package is
-    missing.
+    Some functions import a package only when they are called, so a missing package is noticed only then.
     """
 
     @wraps(function)

@@ -63,7 +63,7 @@ def test_a_design_without_a_note_stands_nowhere():
 
 def test_a_marker_needs_a_plan_and_offsets_need_none(orders):
     square = orders.grid.squares[IN_A_TRANSACTION, OUTPUT_FIRST, "marker with output"]
-    assert "Without a plan, where a repeated step may take other rows: none." in (square.because)
+    assert "Without a plan, a repeated step may get other rows, and the guarantee is then none." in (square.because)
     assert orders["offsets-in-store"].is_exactly_once
     assert not orders["trident-mixed"].is_exactly_once
 

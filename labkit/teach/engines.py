@@ -1,8 +1,8 @@
 """Compare the writes of several stream processors in one step, and kill each before it records that the step is done.
 
 A step is one batch, checkpoint or transaction of an engine; at its end the engine records that the step is done. The
-writes come from recordings that are shipped with the lab. Only the Kafka clients are really killed, because that
-requires nothing but a broker; the results for other engines, or without a broker, are recorded and say so.
+writes come from recordings that are shipped with labkit. Only the Kafka clients are really killed, because they need
+nothing but a broker. For the other engines, and where no broker can be started, labkit shows recorded results.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,14 +26,17 @@ class Engine(NamedTuple):
     pipeline: str
     name: str
     place: str
-    """The write right before which the pipeline is killed: in its second step, after its rows and before the
-    record that the step is done, if these are separate writes.
+    """The write right before which the pipeline is killed.
+
+    The write belongs to the second step. If the rows and the record that the step is done are separate writes, the kill
+    comes between them.
     """
     rows: int
     """The number of rows that a reader found after that kill and a restart (data/pipelines/engines/README.md)."""
     own: tuple[tuple[str, str], ...] = ()
-    """Pairs of a pattern and the meaning of the writes that match it, where the recording alone does not reveal
-    the meaning. `cells.toml` has the same pairs.
+    """Pairs of a pattern and a meaning, for writes whose meaning the recording alone does not reveal.
+
+    `cells.toml` has the same pairs.
     """
     ends: str | None = None
     """The name of the write that ends a step, for pipelines whose step consists of one write."""
@@ -85,7 +88,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
 def stage(write: AtomicWrite) -> Stage:
     """Return the box that an engine's picture shows for a group of writes that take effect together, atomically."""
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
-    # A checkpoint holds the state and is the decision; the picture is about the decision.
+    # A checkpoint is both the state and the decision; the picture shows only the decision.
     phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]
     by = write.effects[-1].rpartition(" #")[0].partition(" ")[2]
     by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
@@ -151,7 +154,7 @@ class Kills(Tabled):
     The results of some engines may come from recorded runs.
     """
 
-    title = "Killed between the rows and the note, and started again"
+    title = "Killed after writing rows, before recording the step as done, and started again"
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -163,7 +166,7 @@ class Kills(Tabled):
         return [each.name for each in self.kills if each.guarantee == "at-least-once"]
 
     def _head(self) -> Sequence[str]:
-        return "", "rows", "left", "how it is known"
+        return "", "rows", "guarantee left", "source"
 
     def _rows(self) -> Iterable[Sequence[str | Cell]]:
         for each in self.kills:
@@ -181,8 +184,8 @@ def _how(kill: Kill) -> str:
 
 
 RECORDED = (
-    "Recorded, not run here: Flink and Delta have to be fetched first, and a plain Spark job takes a minute. "
-    "In a checkout of the lab, python tools/pipelines.py NAME runs them."
+    "Recorded, not run here: Flink and Delta must be downloaded first, and a plain Spark job takes a minute. "
+    "In a clone of labkit's repository, python tools/pipelines.py NAME runs them."
 )
 
 

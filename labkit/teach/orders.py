@@ -29,14 +29,14 @@ IN_WORDS = {
     World.SAME: "a repeated step gets the same rows",
     World.OTHER: "a repeated step may get other rows, unless a plan says which",
 }
-"""The two assumptions on repeated steps under which each design is searched, in words."""
+"""For each assumption under which a design is searched: which rows a step gets that is repeated after a crash."""
 
 ON_THE_WAY = {
     "no_regression": "a value jumps back",
     "no_fractured_read": "part of a step is seen",
     "no_aborted_read": "a row is taken back",
 }
-"""A description of each fault that readers see only temporarily, by the property that it violates."""
+"""The faults that readers see only temporarily, in words, by the property that each violates."""
 
 FAULTS = {
     Fault.LOST_ANSWER: "the answer to visible output is lost, and the process writes it again",
@@ -159,14 +159,11 @@ class Order(OnCard):
 
         There is one triple for each violated property, or a single one, without a schedule, if none is violated.
         """
-        lines = []
-        for world, verdicts in self.results.items():
-            broken = [killing(claim, trace) for claim, trace in verdicts.witnesses.items()]
-            lines += [
-                (IN_WORDS[world], verdicts.guarantee.value, sentence)
-                for sentence in broken or ["No schedule breaks a claim."]
-            ]
-        return lines
+        return [
+            (IN_WORDS[world], verdicts.guarantee.value, sentence)
+            for world, verdicts in self.results.items()
+            for sentence in [killing(*each) for each in verdicts.witnesses.items()] or ["No schedule breaks a claim."]
+        ]
 
     @cached_property
     def built(self) -> list[str]:
@@ -180,7 +177,7 @@ class Order(OnCard):
     def __str__(self) -> str:
         lines = [str(self.design), *(f"built: {name}" for name in self.built)]
         if self.fault in FAULTS:
-            lines.append(f"besides crashes: {FAULTS[self.fault]}")
+            lines.append(f"in addition to crashes, at most once: {FAULTS[self.fault]}")
         lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
         return card.text([*lines, GRANTED])
 
@@ -235,17 +232,17 @@ class Orders(Shown):
 LEGEND = """\
 output: rows become visible to readers.
 decision: the engine notes that the step is done.
-marker: the store notes the last step that it holds; a restart leaves the output of a marked step out.
+marker: the store notes the last step that it holds; after a restart, the output of a marked step is not written again.
 staged: output is first written where nobody reads; a restart drops it, or finishes it (makes it visible).
-undone: a restart takes back visible output of steps that run again.
-cannot be: a note about a whole step cannot be atomic with rows that come one by one; a transaction joins them."""
+undone: before a step runs again, the restart removes the output that this step had made visible.
+cannot be: rows that are written one by one cannot be atomic with a note about the whole step; a transaction can."""
 """Explains the words in the headings and squares of the grid."""
 
 _IMPOSSIBLE = Square(
     "cannot be",
     "Nothing to simulate.",
-    "A note about a whole step cannot be atomic with rows that come one by one; only a transaction joins them. A row "
-    "can carry its own id: then it replaces the row of its key.",
+    "Rows that are written one by one cannot be atomic with a note about the whole step; only a transaction makes them "
+    "atomic. Instead of the note, each row can carry an id: it then replaces the row of its key.",
     'lab.orders()["visible+marker; transaction"]',
 )
 
@@ -266,7 +263,7 @@ def _without_plan(order: Order) -> str:
     left = find(without_plan(order.design), World.OTHER).guarantee
     if left is order.guarantee:
         return ""
-    return f"Without a plan, where a repeated step may take other rows: {left.value}."
+    return f"Without a plan, a repeated step may get other rows, and the guarantee is then {left.value}."
 
 
 @cache

@@ -28,8 +28,8 @@ INTRO = (
     "restarted from its checkpoint, and judged from outside. It takes about 20 seconds."
 )
 UNHEARD = (
-    "The kernel does not answer: it is busy with another cell, or it was restarted, which ends a run at once. "
-    "Then run this panel's cell again."
+    "The kernel does not answer. If it is busy with another cell, wait. If it was restarted, the run has ended: run "
+    "this panel's cell again."
 )
 READY = "Ready."
 OUTSIDE = (
@@ -57,7 +57,7 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Set one field of the form; other fields are adapted if they no longer fit.
+        """Set one field of the form; fields that no longer fit the new value also change.
 
         The fields are sink, store, order, failpoint and input. Raises `InvalidInput` for an unknown field or value,
         and `InvalidAction` while a job is running.
@@ -85,7 +85,7 @@ class CrashPanel:
         if self.under_way:
             raise InvalidAction("A run of this panel has not ended yet; wait for its verdict, or cancel it first.")
         before = self._background, self._alert, self._ran
-        # All of it before the start: a run that fails at once says so from its own thread.
+        # Set these before the start, because a run that fails at once calls `_changed` from its own thread.
         self._background = BackgroundRun(self.choice.scenario(), self._changed)
         self._alert, self._ran = "", (self.choice, self.prediction)
         try:
@@ -147,12 +147,15 @@ class CrashPanel:
             self._publish()
 
     def _show(self) -> None:
-        with self._lock:  # the run's thread and the kernel's both come here
+        with self._lock:  # the run's thread and the kernel's thread both call this
             self._beats += 1
             self._form.shown = self._shown()
 
     def _shown(self) -> dict[str, object]:
         failpoint = FailPoint(self.choice["failpoint"])
+        guarantees = [["", "no prediction"], *([each, each] for each in GUARANTEES)]
+        stages = self._background and self._background.stages
+        marks = stages.marks if stages else dict.fromkeys(Stage, Mark.WAITING)
         return {
             "id": self._form.model_id,
             "beat": self._beats,
@@ -160,11 +163,16 @@ class CrashPanel:
             "unheard": UNHEARD,
             "fields": [
                 *(self._field(name, part.label) for name, (part, _) in parts().items()),
-                self._prediction_field(),
+                {
+                    "name": "prediction",
+                    "label": "your prediction",
+                    "value": self.prediction or "",
+                    "options": guarantees,
+                },
             ],
             "hint": f"{failpoint}: {failpoint.sentence}",
             "busy": self.under_way,
-            "stages": [[stage.value, mark.name.lower(), mark.value] for stage, mark in self._marks().items()],
+            "stages": [[stage.value, mark.name.lower(), mark.value] for stage, mark in marks.items()],
             "said": self._status(),
             "alert": self._alert,
             "calls": [["in Python", self.choice.call()], ["command line", self._command()]],
@@ -176,14 +184,6 @@ class CrashPanel:
             return plain | {"placeholder": THREE}
         labels = {"none": "nothing to order"}
         return plain | {"options": [[word, labels.get(word, word)] for word in self.choice.names[name]]}
-
-    def _prediction_field(self) -> dict[str, object]:
-        options = [["", "no prediction"], *([each, each] for each in GUARANTEES)]
-        return {"name": "prediction", "label": "your prediction", "value": self.prediction or "", "options": options}
-
-    def _marks(self) -> dict[Stage, Mark]:
-        stages = self._background and self._background.stages
-        return stages.marks if stages else dict.fromkeys(Stage, Mark.WAITING)
 
     def _status(self) -> str:
         background = self._background

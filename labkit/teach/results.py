@@ -1,6 +1,6 @@
 """Show the results of simulators, one finished run or a search of all schedules, as cards and as text.
 
-The simulators define the properties and the judge counts; this module only displays them.
+The simulators define the properties, and the judge counts lost and duplicate rows; this module only displays both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,10 @@ class Walk:
 
     @property
     def seen(self) -> str:
-        """What an outside reader saw, with the crashes, in one line. Raises `InvalidInput` without a reader."""
+        """The values that an outside reader saw, and the crashes between them, in one line, as text.
+
+        Raises `InvalidInput` if the simulator has no outside reader.
+        """
         history = blueprint(self.walk.model.name).history
         if history is None:
             raise InvalidInput(
@@ -91,12 +94,12 @@ class Walk:
 
     @property
     def explanation(self) -> Explanation:
-        """Whether a run without failures could produce what readers saw. Raises `InvalidInput` without a reader."""
+        """Whether a run without failures could produce what readers saw; `InvalidInput` if there is no reader."""
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """For each key, how many steps long readers could see a wrong value. Raises `InvalidInput` without a reader."""
+        """For each key, for how many steps readers could see a wrong value; `InvalidInput` if there is no reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -212,7 +215,8 @@ def _card_of_walk(walk: Walk) -> Card:
     verdict = walk.facts.get("verdict")
     verdict = verdict if isinstance(verdict, Verdict) else None
     facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
-    tracks = _tracks(walk)
+    history = blueprint(walk.walk.model.name).history
+    tracks: Mapping[str, Sequence[Step]] = {} if history is None else seen.few(history(walk.walk).events) or {}
     key = seen.worth_seeing(tracks)
     lines = [f"a reader saw of {key:.40}: {seen.in_words(tracks[key])}"] if key is not None else []
     broken = [f"{name}: {because}" for name, because in walk.violated.items()]
@@ -258,11 +262,6 @@ def _broken(number: int) -> str:
     return f"{number} {'claim is' if number == 1 else 'claims are'} broken in this run"
 
 
-def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
-    history = blueprint(walk.walk.model.name).history
-    return {} if history is None else seen.few(history(walk.walk).events) or {}
-
-
 def _card_of_search(search: Search) -> Card:
     violations = search.exploration.violations
     extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
@@ -300,7 +299,7 @@ def _card_of_search(search: Search) -> Card:
 def _of_all(search: Search) -> tuple[str, str]:
     """Return the headline of a search's card, and the headline's colour.
 
-    The headline is the guarantee. If the simulator has no properties about rows, it says whether all properties hold.
+    The headline is the guarantee or, for a simulator without properties about rows, whether all properties hold.
     """
     try:
         guarantee = search.guarantee
