@@ -21,8 +21,8 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, err
 OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running"
-GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with the same command again"}
-"""For each subcommand that can be continued after Ctrl-C or SIGTERM, the end of the message, which says how."""
+GO_ON = {"run": "; to continue, use --resume FOLDER", "grade": "; to continue, run the same command again"}
+"""How to continue an interrupted subcommand: the end of the message after Ctrl-C or SIGTERM."""
 
 
 class Stopped(BaseException):
@@ -40,7 +40,7 @@ def main() -> NoReturn:
 
         end_with_parent()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
+        if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup, SIGHUP stays ignored
             signal.signal(number, _stop)
     sys.exit(execute(sys.argv[1:]))
 
@@ -61,7 +61,7 @@ def execute(words: Sequence[str]) -> int:
         return 0
     except OSError as error:
         return _outside(error, debug=debug)
-    except Exception as error:  # any unforeseen error becomes a sentence here
+    except Exception as error:  # even after a bug, users see one sentence and no traceback
         return _unforeseen(error, debug=debug, verb=_verb(words))
 
 
@@ -104,7 +104,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Report a failed system call; return 64 if the user can remove the cause, such as a full disk, otherwise 70."""
+    """Report a failed system call. Return 64 if the user can remove the cause, such as a full disk, otherwise 70."""
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

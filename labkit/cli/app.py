@@ -11,28 +11,28 @@ from labkit import __version__
 from labkit.core.errors import InvalidInput
 
 VERBS = {
-    "doctor": "Say what this machine has and lacks.",
-    "services": "Start, look at or stop the servers that some stores need.",
+    "doctor": "Check whether this machine has what labkit needs, such as Java.",
+    "services": "Start, examine or stop the servers that some stores need: PostgreSQL and Kafka.",
     "grade": "Grade submitted notebooks, each in a sandbox.",
     "release": "Make the copy of the lab that learners get.",
-    "crashtest": "Kill a real job at every effect of your own sink or pipeline, and say what it guarantees.",
+    "crashtest": "Kill your own sink or pipeline before each of its writes, and say what it guarantees.",
     "bisect": "Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.",
     "compare": "Say in Markdown how two reports of a crash test differ.",
-    "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs.",
-    "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",
-    "orders": "Show what each order of plan, output, marker and decision guarantees, and a crash that breaks it.",
-    "points": "List the failpoints, and the sinks that pass each of them.",
-    "run": "Run the word count on real Spark, kill it, restart it, judge it.",
-    "demo": "Crash a job of three records with every sink, then show the limits.",
-    "matrix": "Compare every sink at every failpoint with the predictions.",
-    "explore": "Visit every schedule of a simulator and say which claims do not hold.",
-    "replay": "Step through one run of a simulator, a line a step.",
+    "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs to disk.",
+    "timeouts": "Say whether a job that writes in Kafka transactions can lose data by a timeout.",
+    "orders": "Show what each order of a sink's writes guarantees, and a crash that breaks the guarantee.",
+    "points": "List the failpoints (moments at which labkit can kill a job), and the sinks that reach each.",
+    "run": "Run a word count on real Spark, kill it, restart it, and judge what readers saw.",
+    "demo": "Crash a small Spark job with every sink, and show what was lost or doubled.",
+    "matrix": "Kill every sink at every failpoint, and compare the results with the predictions.",
+    "explore": "Visit every schedule of a simulator, and say which claims do not hold.",
+    "replay": "Print one run of a simulator, one line per step.",
     "export": "Write a simulated or a real run as Mermaid, PlantUML, ShiViz or SVG.",
-    "check": "Check the exercises of saved notebooks, each answer alone, with an exit code.",
+    "check": "Check the answers to exercises in saved notebooks, each on its own.",
     "course": "Write the notebooks, and the other files that a class needs, into a folder.",
     "lab": "Open JupyterLab on the notebooks.",
 }
-"""Every subcommand with its line in `labkit --help`. `labkit.cli.run.run` implements `labkit run`, and so on."""
+"""Every subcommand and its line in `labkit --help`. `labkit.cli.NAME.NAME` implements `labkit NAME`."""
 
 
 class Verb(TyperCommand):
@@ -48,7 +48,7 @@ MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: mak
 
 
 class Moved(TyperCommand):
-    """A removed subcommand. Whatever options the user adds, it only says which command to type instead."""
+    """A removed subcommand. It ignores its options and only says what to type instead (`MOVED`)."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         assert self.name is not None

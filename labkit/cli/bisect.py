@@ -39,6 +39,7 @@ _REFUSED, _UNWATCHABLE = 64, 69
 _REPORTED = (0, 1, 2)
 """The exit codes of a crash test that has printed a report."""
 _SAYS = "labkit: "
+"""The beginning of the line in which a labkit command reports its error."""
 _END_SECONDS = 60.0
 
 
@@ -61,7 +62,7 @@ def _requirement(text: str) -> str:
 
 
 def _range(text: str) -> str:
-    """Check that a text is a range of versions (`1.0..1.4`), and return it unchanged. Raises `Unfit` otherwise."""
+    """Return the text unchanged if it is a range of versions, such as `1.0..1.4`. Raises `Unfit` otherwise."""
     bounds(text)
     return text
 
@@ -84,9 +85,7 @@ class Question(Options):
         "Another package that the pipeline needs, such as duckdb==1.4.1; may be repeated.",
         keyword="requirement",
     )
-    every: bool = option(
-        Switch(), default=False, help="Try every version, instead of halving the range.", keyword="all"
-    )
+    every: bool = option(Switch(), default=False, help="Test every version. Default: halve the range.", keyword="all")
     out: Path | None = option(
         AnyPath("DIR"), None, "A new folder for the report of each version, as labkit crashtest --out writes it."
     )
@@ -95,10 +94,10 @@ class Question(Options):
 def bisect(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
 
-    Each version is installed into its own environment in the cache, by uv or pip; {python} in the commands stands for
-    that environment's Python. The oldest and the newest version are tested first, then the range is halved. Every
-    option of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version at which the
-    pipeline began to give the expected guarantee, or ceased to.
+    labkit installs each version with uv or pip into its own environment in the cache; {python} in the commands stands
+    for that environment's Python. It tests the oldest and the newest version first, then halves the range. Every
+    option of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version from which the
+    pipeline gives the expected guarantee, or no longer gives it.
 
     Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or only a range of versions, 64
     bad input, 69 no package index can be reached, or system calls cannot be watched here.
@@ -160,7 +159,7 @@ def _line(trial: Trial) -> str:
 
 
 def _trial(question: Question, settings: PipelineSettings, demand: Demand, version: str, day: str) -> Trial:
-    """Crash-test the pipeline with one version, which was released on `day` (empty if unknown).
+    """Crash-test the pipeline with one version of the package, released on `day` (empty if unknown).
 
     Raises `ServiceUnavailable` if this machine cannot run the test.
     """
@@ -198,7 +197,7 @@ def _run(words: list[str]) -> tuple[int, str, str]:
     """Run a labkit command and print its progress; return its exit code, its output, and its error message."""
     complaint = ""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        # In its own session: a Ctrl-C reaches it once, through this process.
+        # In a process session of its own, so that Ctrl-C reaches it only once, through this process.
         with subprocess.Popen(
             own_python("-m", "labkit", *words),
             stdin=subprocess.DEVNULL,

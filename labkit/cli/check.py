@@ -19,10 +19,10 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check the exercises in saved notebooks: each answer on its own, as for a grade, but only on the public test data.
+    """Check the answers in saved notebooks, each on its own as for a grade, but only on the public test data.
 
-    Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read (labkit
-    still checks the others). The notebooks' code runs with your rights.
+    Exit 0 if every exercise passes, 1 if one fails or is not attempted, 64 if a notebook cannot be read (labkit still
+    checks the others). The notebooks' code runs with your rights.
     """
     from labkit.host.processes.own_python import check_python_path
     from labkit.teach.exercises.moved import sentence_on
@@ -42,8 +42,7 @@ def check(
     everything = [each for some in by_notebook.values() for each in some]
     if not everything and not refused:
         raise InvalidInput(
-            f"--only {' '.join(only or ())}: none of these notebooks contains this exercise; name the "
-            "notebook that does."
+            f"--only {' '.join(only or ())}: none of these notebooks has this exercise; name the notebook that has it."
         )
     if as_json:
         print(msgspec.json.encode(by_notebook).decode())

@@ -1,4 +1,4 @@
-"""Defines command-line options that several subcommands share, and turns labkit's declared options into typer's."""
+"""Defines options that several subcommands share, and turns declared options (`labkit.core.options`) into typer's."""
 
 import importlib.util
 from collections.abc import Iterable, Mapping
@@ -44,12 +44,12 @@ def typed_options(
 ) -> dict[str, Any]:
     """Return the options that the user typed, as a dict from keyword to value.
 
-    `words` has the values of all options, also the defaults of those that the user did not type.
+    `words` maps every option to its value, which is the default if the user did not type the option.
     """
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 
 def is_typed(context: typer.Context, parameter: str) -> bool:
-    """Return whether the user typed this parameter, so that its value is not just the default."""
+    """Return whether the user typed this parameter on the command line, even with its default value."""
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"

@@ -10,7 +10,7 @@ def compare(
     report: Annotated[Path, typer.Argument(help="A report of `labkit crashtest --json`, or report.json of --out.")],
     later: Annotated[Path | None, typer.Argument(help="A later report on the same sink or pipeline.")] = None,
 ) -> int:
-    """Say in Markdown, for a comment on a pull request, how two reports of a crash test differ, or sum up one report.
+    """Print, as Markdown for a comment on a pull request, how two reports of a crash test differ, or sum up one report.
 
     Exit 0 not weaker than before, 1 weaker, 2 perhaps weaker, because less is known now, 64 a file is no report.
     """

@@ -15,7 +15,7 @@ def course(
     package: Annotated[
         str,
         typer.Option(
-            help="The package of labkit that pip installs for the course's users: a version, a wheel in the folder, or git+https://..."
+            help="What pip installs for the course's users: a version of labkit, a wheel in the folder, or git+https://..."
         ),
     ] = f"labkit=={__version__}",
     as_list: Annotated[

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
 
 SAMPLE = "leave out --quick and --only and raise --seconds, or ask only for --expect not-refuted."
-BETWEEN_LINES = "test where system calls can be watched (labkit doctor), or ask only for --expect not-refuted here."
+BETWEEN_LINES = "test on a machine whose system calls labkit can watch (labkit doctor), or use --expect not-refuted."
 
 JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file as JUnit XML.")]
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
 Dry = Annotated[
-    bool, typer.Option(help="Kill nothing; list the crash points and other runs, with the ids that --only accepts.")
+    bool, typer.Option(help="Kill nothing; list the runs that a test would make, with the ids that --only accepts.")
 ]
 
 
@@ -42,14 +42,13 @@ def crashtest(
 ) -> int:
     """Kill a real job before each of its durable effects, such as a write, and say what it really guarantees.
 
-    FILE:NAME is a sink, run in labkit's own Spark. --command is a whole pipeline in any language, killed at its
-    system calls (Linux). The guarantee is unknown if something is written where the test cannot see it, or if a
-    killed run proves nothing.
+    FILE:NAME is a sink, which labkit runs in its own Spark. --command starts a whole pipeline in any language, which
+    labkit kills at its system calls (Linux). The guarantee is unknown if the job writes something where the test cannot
+    see it, or if a killed run proves nothing.
 
-    The report says exactly-once without a restriction only if every crash point was tried; after a sample, such as
-    --quick, it says not refuted, with the share of points tried. Exit 0 done (and as expected), 1 weaker than
-    expected, 2 unknown, 64 the sink or pipeline, its reader or store cannot be tested, 69 system calls cannot be
-    watched.
+    The report says exactly-once only after a kill at every crash point. After a sample, such as --quick, it says not
+    refuted, with the share of points tried. Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 the
+    sink or pipeline, its reader or store cannot be tested, 69 system calls cannot be watched.
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if kind_of(typed) else configured(Path("pyproject.toml"))
@@ -74,7 +73,7 @@ def crashtest(
             if part is None:
                 raise
             stopped, report = error, part
-    with ExitStack() as files:  # if one output fails, such as a closed pipe, the others are written all the same
+    with ExitStack() as files:  # if one output fails, for example at a closed pipe, the others are still written
         if junit is not None:
             files.callback(lambda: junit.write_text(report.junit(demand.expect, demand.also), encoding="utf-8"))
         if out is not None:
@@ -109,7 +108,7 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
     folder = junit.absolute().parent
     if junit.is_dir():
         raise InvalidInput(f"--junit {junit}: this is a folder, but the report is a file; name a file.")
-    # The test creates this folder.
+    # --out names a folder that the test creates later.
     if out is not None and folder == out.absolute():
         return
     if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -119,7 +118,7 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield the options in the order of --help: sink or pipeline, common options, options of one of the two only."""
+    """Yield the options in the order of --help: the subject, then common options, then those of one kind of subject."""
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)
         prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""

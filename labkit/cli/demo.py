@@ -26,7 +26,7 @@ def acts() -> list[tuple[str, list[Scenario]]]:
     ]
     return [
         ("Killed between pre-commit and commit (sink.after_pre_commit)", same_moment),
-        ("The honest limits: other moments, other orders", limits),
+        ("The limits: killed at other moments, or with the other commit order", limits),
     ]
 
 

@@ -50,15 +50,13 @@ class Watched(Options):
     lane: tuple[str, ...] = option(
         Many(Text(metavar="NAME=GLOB")),
         (),
-        "Give files that match a pattern this role, as in decision='manifests/*'; may be repeated.",
+        "Count files that match a pattern as plan, state, data, decision or visible, as in decision='manifests/*'; may "
+        "be repeated.",
     )
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless exactly one of --command and --beside is given.
-
-        Also raised if an option that only fits --command is given together with --beside.
-        """
+        """Raise `InvalidInput` unless exactly one of --command and --beside is given, with options that fit it."""
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares recorded runs and starts no command; leave --command, --watch and --lane out."
@@ -74,7 +72,7 @@ def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, *
     """Run a pipeline once; show what it writes in which order, and which of these writes a power cut may undo.
 
     labkit kills nothing. This works for every program on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command
-    failed, 2 no lasting effect was seen, 64 bad input, 69 system calls cannot be watched here.
+    failed, 2 labkit saw no lasting effect, 64 bad input, 69 system calls cannot be watched here.
     """
     from labkit.crashtest.blackbox.lanes import Lanes
     from labkit.crashtest.blackbox.xray import xray
@@ -122,7 +120,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Replace an `OSError` about the folder `out` (--out) in a `with` block by an error that says what to do."""
+    """Turn an `OSError` about the folder `out` (--out) in a `with` block into an error that says what to do."""
     try:
         with durable.explained(out):
             yield

@@ -1,4 +1,4 @@
-"""Defines `labkit explore`, which visits every schedule of a simulator, or many random ones, within time and memory."""
+"""Defines `labkit explore`, which visits every schedule of a simulator, or random ones, to find violated claims."""
 
 import json
 import random
@@ -75,7 +75,7 @@ class Search(Options):
         ],
     )
     symmetry: bool = option(
-        Switch(), default=False, help="Count two states as one if they differ only by an exchange of equal processes."
+        Switch(), default=False, help="Count states as one if they differ only in which of equal processes is which."
     )
 
     def made(self) -> Model[Any]:
@@ -116,7 +116,7 @@ def run_explore(options: Search, *, as_json: bool) -> int:
     model = Quotient(full_model) if options.symmetry else full_model
     begun = time.perf_counter()
     limit = _Limit(begun + options.seconds, options.megabytes * _MEGABYTE)
-    # Processes are forked first, because no fork is safe after the thread that shows progress has started.
+    # The search forks its processes first: a fork is not safe once the thread that shows progress runs.
     with _searching(model, options.cores, options.master) as search, _shown(quiet=as_json) as tell:
 
         def keep_going(progress: Progress) -> bool:
@@ -146,7 +146,7 @@ def _code(exploration: Exploration) -> int:
 
 
 class _Limit:
-    """The limits on time and memory of a search. `reason` says in words which limit was reached; empty if none was."""
+    """The limits on time and memory of a search. `reason` says which limit was reached; it is empty if none was."""
 
     def __init__(self, end: float, memory: int) -> None:
         self._end, self._memory, self._process = end, memory, psutil.Process()
@@ -212,7 +212,7 @@ def _print_result(exploration: Exploration, stopped: str, took: float, states: s
     show(rows)
     print_violations(exploration.violations)
     if not exploration.violations:
-        print("\nNo property is violated" + ("." if exploration.exhausted else " in what was seen."))
+        print("\nNo claim is violated" + ("." if exploration.exhausted else " in the states that were visited."))
 
 
 def print_violations(violations: Sequence[Violation]) -> None:
@@ -224,7 +224,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Print the claims that random schedules violate; return 1 if any, else 2, since random schedules prove nothing."""
+    """Print the claims that random runs violate. Return 1 if there are any, otherwise 2: random runs prove nothing."""
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):
@@ -236,6 +236,6 @@ def run_walks(options: Search, *, as_json: bool) -> int:
         plain = {"model": model.name, "parameters": dict(model.values), "walks": walks, "steps": steps, "seed": seed}
         print(json.dumps({**plain, "violations": [violation.to_json() for violation in violated]}))
     else:
-        print(f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} properties violated.")
+        print(f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} claims violated.")
         print_violations(violated)
     return 1 if violated else 2

@@ -1,4 +1,4 @@
-"""Prints the results of `labkit grade`; `labkit.grading`, a separate distribution, grades."""
+"""Prints the results of `labkit grade`; `labkit.grading`, a separate distribution, does the grading."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from labkit.host.processes.own_python import check_python_path
 
 need_grader("labkit grade")
 
-from labkit.grading.order import Order  # noqa: E402  # without a grader the line above has said how to get one
+from labkit.grading.order import Order  # noqa: E402  # the line above says what to install if this is missing
 
 if TYPE_CHECKING:
     from labkit.grading.grade import Graded
@@ -28,8 +28,8 @@ MOST_LISTED = 10
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Grade submitted notebooks: run each in a sandbox, judge its answers outside of it, and write grades and pages.
 
-    The output folder remembers --deadline, --roster, --marks and --rules; the value none removes one. Exit 0 when
-    everything was graded, whatever the grades; 70 when grading itself failed for a submission.
+    The output folder remembers --deadline, --roster, --marks and --rules; the value none removes one. Exit 0 if
+    everything was graded, whatever the grades; 70 if the grading itself failed for a submission.
     """
     need_grader("labkit grade")
     check_python_path()
@@ -93,9 +93,9 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students have handed in nothing, and which questions the instructor has to settle.
+    """Print which students have handed in nothing, and the open questions that the instructor has to settle.
 
-    Also print the paths of the files in which the instructor can do so.
+    Also print the paths of the files in which the instructor can settle them.
     """
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
@@ -165,8 +165,7 @@ def _tell(done: Any, rate: float, out: Path) -> None:
         print(f"{done.unread} not graded, because the files contain no readable notebook: see {out / 'summary.html'}.")
     if done.failed:
         print(
-            f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and run the same "
-            "command again: "
-            f"a submission that fails three times gets no points until you give some in {out / 'by_hand'}."
+            f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and repeat the same command. "
+            f"A submission that fails three times gets no points until you give some in {out / 'by_hand'}."
         )
     print(f"{out / 'grades.csv'}, {out / 'summary.html'}, {out / 'feedback'}")

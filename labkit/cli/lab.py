@@ -22,7 +22,7 @@ def lab(
         bool, typer.Option(help="Open a browser, or not; labkit prints the address in both cases.")
     ] = True,
 ) -> NoReturn:
-    """Open JupyterLab on the first notebook, with one kernel, without news, and without requests to other hosts."""
+    """Open JupyterLab on the first notebook. JupyterLab offers one kernel and sends no request to other hosts."""
     place = notebook_folder(folder)
     if port is not None:
         check_port(port)

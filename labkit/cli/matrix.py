@@ -1,6 +1,6 @@
-"""Defines `labkit matrix`, which compares prediction, simulation and real runs of every sink killed at every failpoint.
+"""Defines `labkit matrix`, which kills every sink at every failpoint and compares the results with predictions.
 
-A cell is one combination of sink, order of commits, store and failpoint.
+The sinks run in a simulator and on real Spark. A cell is one combination of sink, commit order, store and failpoint.
 """
 
 import json
@@ -36,7 +36,7 @@ def matrix(
         typer.Option(help="sim: compare prediction and simulator; spark: prediction and real Spark; both: all three."),
     ] = "both",
     expected: Annotated[
-        bool, typer.Option("--expected", help="Run nothing; print each prediction, and its reason.")
+        bool, typer.Option("--expected", help="Run nothing; print each prediction with its reason.")
     ] = False,
     store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
     sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
@@ -45,7 +45,7 @@ def matrix(
     out: Out = None,
     as_json: Json = False,
 ) -> int:
-    """Kill every sink at every crash point, simulated and on real Spark, and compare with the predictions.
+    """Kill every sink at every failpoint, simulated and on real Spark, and compare the results with the predictions.
 
     Exit 1 if a result differs from its prediction.
     """
@@ -154,13 +154,15 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:
         _show(entries)
-        print(f"Folders are in {base}" + (f"; the grid with a link to each: {page}" if page else ""))
+        print(f"The runs' folders are in {base}" + (f"; the grid {page} links to each" if page else ""))
     return _code(entries)
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Raise `ServiceUnavailable` if a run of these combinations needs a server that is missing or unsuitable."""
-    # Called before any folder is created, so that none is created in vain.
+    """Raise `ServiceUnavailable` if a run of these combinations needs a server that is missing or unsuitable.
+
+    Call this before a folder is created, so that none is created in vain.
+    """
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
@@ -181,10 +183,10 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one combination as plain data: the prediction, and the results that are compared with it.
+    """Return one combination as a dict for JSON: the prediction, and the results to compare with it.
 
-    If `sim`, the combination is also simulated. `outcome` is the result or the error of a real run in `folder`, and is
-    None without a real run.
+    With `sim`, the combination is also simulated. `outcome` is the result or the error of the real run in `folder`, or
+    None if there was no real run.
     """
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Defines `labkit orders`, which shows what orders of writes guarantee, and how to repair one."""
+"""Defines `labkit orders`, which shows what an order of writes guarantees, and the smallest change that repairs it."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -31,16 +31,16 @@ class Question(Options):
     design: str = option(
         Text(),
         "",
-        'The name of a listed design, or the writes in their order: "plan > visible+marker > decision; transaction; '
-        'from decision, skips marked".',
+        'The name of a listed design, or its writes in their order, for example "plan > visible+marker > decision; '
+        'transaction; from decision, skips marked".',
     )
     cheapest: bool = option(
-        Switch(), default=False, help="Also search the smallest change that makes the design exactly-once."
+        Switch(), default=False, help="Also find the smallest change that makes the design exactly-once."
     )
     quietly: bool = option(
         Switch(),
         default=False,
-        help="With --cheapest: also require that no reader sees a value go back, or only a part of a step.",
+        help="With --cheapest: also require that no reader sees a value go back, or only part of a step (batch).",
     )
     hold: str = option(
         Text(), "", "With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision."
@@ -61,23 +61,23 @@ class Question(Options):
     write: tuple[str, ...] = option(
         Many(Text(metavar="EFFECT=WRITE")),
         (),
-        "With --of: the kind of write that an effect is, as 'write store/all.txt=visible', or =nothing; may be "
-        "repeated.",
+        "With --of: which kind of write a recorded effect is, such as 'write store/all.txt=visible', or =nothing; may "
+        "be repeated.",
     )
     ends: str = option(
         Text(metavar="EFFECT"),
         "",
-        "With --of: the effect that ends a step; by default a step ends when a write is repeated.",
+        "With --of: the effect that ends a step (batch); by default a step ends when a write is repeated.",
     )
 
 
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Show what each order of the writes (plan, state, output, marker, decision) guarantees, and which crash breaks it.
 
-    labkit only simulates: every schedule with at most two crashes, and with --fault one other fault. With --design,
-    exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of RECORD, exit 0
-    if labkit finds the order of writes in this record of `labkit effects`, and 2 if it cannot tell what an effect
-    writes.
+    labkit simulates every schedule with at most two crashes, and with --fault one other fault; it runs nothing. With
+    --design, exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of
+    RECORD, exit 0 if labkit finds the order of writes in this record of `labkit effects`, and 2 if it cannot tell what
+    an effect writes.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order

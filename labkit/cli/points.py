@@ -1,4 +1,4 @@
-"""Defines `labkit points`, which lists every failpoint, and the sinks that pass it (`labkit.core.failpoints`)."""
+"""Defines `labkit points`, which lists every failpoint and the sinks that reach it (`labkit.core.failpoints`)."""
 
 import json
 
@@ -8,7 +8,7 @@ from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:
-    """List every failpoint (crash point) with the state of the micro-batch there, and the sinks that pass it."""
+    """List every failpoint (a moment at which labkit can kill a job): the state of the batch, and the sinks there."""
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:

@@ -14,7 +14,7 @@ from labkit.runs.progress import Tell, silent, words
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
     """Yield a function that shows each event of a run; it shows nothing if `quiet`.
 
-    In a terminal the events move a bar that has `steps` steps; elsewhere each event is one line.
+    In a terminal the events move a progress bar of `steps` steps; elsewhere each event is one line.
     """
     console = Console(stderr=True)
     if quiet:

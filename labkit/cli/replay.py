@@ -41,7 +41,10 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace that `text` contains or names (a file or scenario). Raises `InvalidInput` if there is none."""
+    """Return the trace that `text` is, or the trace in the file or scenario that it names.
+
+    Raises `InvalidInput` if there is none.
+    """
     if "~" in text:
         return parse(text)
     if _is_file(text):
@@ -113,7 +116,7 @@ class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_trace(path: Path) -> Trace:
-    """Return the trace (the actions of one simulated run) in a file, as JSON or text. Raises `InvalidInput`."""
+    """Return the trace in a file, which contains JSON or text. Raises `InvalidInput` if it contains no trace."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)

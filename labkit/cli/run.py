@@ -1,4 +1,4 @@
-"""Defines `labkit run`: one real run, killed where the options say, restarted and judged by `labkit.runs`."""
+"""Defines `labkit run`, which runs a word count on Spark, kills and restarts it, and judges what readers saw."""
 
 import json
 from collections.abc import Callable
@@ -24,15 +24,18 @@ Standby = Annotated[
     bool,
     typer.Option(
         "--standby",
-        help="Start the next driver before the crash; this needs memory for two drivers (see `labkit doctor`).",
+        help="Start the next driver before the crash, so that it takes over within seconds. This needs memory for two "
+        "drivers (see `labkit doctor`).",
     ),
 ]
-KeepStore = Annotated[bool, typer.Option("--keep-store", help="Keep the rows in the server after the verdict.")]
-Patience = Annotated[float, typer.Option(help="End the run as failed after so many seconds without news of a driver.")]
+KeepStore = Annotated[
+    bool, typer.Option("--keep-store", help="Do not delete the run's rows from PostgreSQL or Kafka after the verdict.")
+]
+Patience = Annotated[float, typer.Option(help="The run fails if a driver reports nothing for this many seconds.")]
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
-    """Return the function that implements `labkit run`, with one option for each field of the class `scenario`."""
+    """Return the function of `labkit run`. Each field of the class `scenario` becomes an option."""
     options = {each.parameter: each for each in options_of(scenario)}
 
     def run(
@@ -47,7 +50,7 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         as_json: Json = False,
         **words: object,
     ) -> int:
-        """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
+        """Run a word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
         from labkit.cli.progress import progress
         from labkit.runs.conduct import Setup
         from labkit.runs.crash import finish
@@ -59,7 +62,11 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         if patience <= 0:
             raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
         if resume is not None:
-            _refuse_with_resume(context, [*options, "out"])
+            for name in (each for each in [*options, "out"] if is_typed(context, each)):
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidInput(
+                    f"{option} with --resume: the folder already contains the run's options; leave {option} out."
+                )
             started = resumed(resume)
         else:
             chosen = {options[name].keyword: word for name, word in words.items()}
@@ -69,24 +76,12 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         with progress(as_json, drivers) as tell:
             finished = finish(started, tell, patience, Setup(standby=standby))
         print(json.dumps(finished.to_json()) if as_json else finished)
-        return _verdict_code(finished.verdict.guarantee, expect)
+        guarantee = finished.verdict.guarantee
+        if guarantee is Guarantee.UNKNOWN:
+            return 2
+        return 0 if expect is None or satisfies(guarantee, Guarantee(expect)) else 1
 
     return with_arguments(run, [parameter(each) for each in options.values()])
 
 
 run = run_of(Scenario)
-
-
-def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
-    for name in names:
-        if is_typed(context, name):
-            option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(
-                f"{option} with --resume: the folder already contains the run's options; leave {option} out."
-            )
-
-
-def _verdict_code(guarantee: Guarantee, expect: str | None) -> int:
-    if guarantee is Guarantee.UNKNOWN:
-        return 2
-    return 0 if expect is None or satisfies(guarantee, Guarantee(expect)) else 1

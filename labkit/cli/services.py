@@ -25,8 +25,8 @@ def services(
 ) -> int:
     """Start (up), examine (status) or stop (down) the servers of the lab, each in the user's cache folder.
 
-    If LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, labkit uses it and starts and deletes nothing. Exit
-    69 if a server does not answer after `up` or at `status`.
+    If LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, labkit uses that server, and starts and deletes
+    nothing. Exit 69 if a server does not answer after `up` or at `status`.
     """
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: there is no such action; {nearest(verb, list(VERBS))}")
@@ -58,18 +58,18 @@ def _ask(verb: str, one: Service) -> Status:
 
 
 def sentence(status: Status) -> str:
-    """Return one sentence that says whether a server runs, where, and if it does not run, how to start it."""
+    """Return one sentence that says whether a server runs and where, or how to start it."""
     about = f"{status.name} {status.version}".strip()
     if status.state == "up":
         return f"{about} is up: {status.address} (process {status.pid}, folder {status.folder})"
     if status.state == "yours":
-        return f"{about} is yours: {status.address}; the lab starts and deletes nothing there"
+        return f"{about} is yours: {status.address}; labkit neither starts it nor deletes anything there"
     if status.state == "stale":
         up = f"labkit services up {status.name}"
         if status.pid:
             down = f"labkit services down {status.name}"
             return f"{about} is stale: process {status.pid} does not answer (folder {status.folder}); {down}, then {up}"
-        return f"{about} is stale: its process is gone (folder {status.folder}); {up} mends it"
+        return f"{about} is stale: its process is gone (folder {status.folder}); {up} starts it again"
     if status.folder is None:
         return f"{about} is down: yours at {status.address} does not answer"
     return f"{about} is down; labkit services up {status.name} starts it (folder {status.folder})"
@@ -91,7 +91,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Return a sentence about an open Kafka transaction, which delays all later records at read_committed."""
+    """Return a sentence about an open Kafka transaction, for which readers at read_committed have to wait."""
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

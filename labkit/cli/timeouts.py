@@ -19,15 +19,15 @@ def timeouts(
     tolerated: Annotated[int, typer.Option(help="How many checkpoints in a row may expire.")] = 0,
     downtime: Annotated[float, typer.Option(help="How many seconds the job may be down after a crash.")] = 0.0,
     run: Annotated[
-        bool, typer.Option("--run", help="Also run one interval with three kinds of traffic on the Kafka broker.")
+        bool, typer.Option("--run", help="Also try one interval on the Kafka broker, with three kinds of traffic.")
     ] = False,
     as_json: Json = False,
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
 
-    The defaults are those of Flink's KafkaSink (one hour); a broker refuses them unless its
-    transaction.max.timeout.ms is raised. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the
-    timeout. With --run the command really waits for the interval, or for --pause if that is longer.
+    By default, --transaction is one hour, as in Flink's KafkaSink, and the broker refuses that: its default maximum is
+    900 s. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the timeout. With --run the command
+    really waits for the interval, or for --pause if that is longer.
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 
