@@ -42,7 +42,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    # The user's reader may return a value that is no row, for example half a line.
+    # The user's reader may return a value that is no row, for example half a line; it becomes a row without an id.
     try:
         return plain(value)
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ sides.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -117,11 +117,11 @@ class Trial:
     version: str
     day: str = ""
     side: str | None = None
-    """What the test showed, in the words that two versions must share to count as equal; None if it showed nothing."""
+    """The result, such as `at best at-least-once`, by which versions are compared; None if the test showed nothing."""
     words: str = ""
-    """The guarantee with its strength, and the claims about faults, as the report of the crash test says them."""
+    """The guarantee with its strength, and the claims about faults, in the words of the crash test's report."""
     sampled: bool = False
-    """Whether the test left something out, so that a whole test may say less."""
+    """Whether the test left something out, so that a complete test may find a weaker guarantee."""
     point: str = ""
     """The crash point of the weakest run; empty if no run was wrong."""
     because: str = ""
@@ -132,7 +132,7 @@ class Trial:
     packages: tuple[str, ...] = ()
     """Everything that is installed in the version's environment, as `name==version`."""
     command: str = ""
-    """The crash test that was made, as somebody can repeat it."""
+    """The command that repeats the crash test."""
 
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
@@ -201,7 +201,7 @@ class Answer:
     range: Range
     trials: Mapping[int, Trial]
     """The outcome of each version that was tried, by its position in the range."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def sides(self) -> dict[int, str | None]:
@@ -256,16 +256,14 @@ class Answer:
         """Return the bisection's answer in sentences: where the guarantee changed, and what remains uncertain."""
         if not self.known:
             return ["No test showed a guarantee, so it is unknown whether the guarantee changed."]
-        told = [_told(each) for each in self.changes] or [self._agreement()]
+        answer = list(map(_change_text, self.changes)) or [self._agreement()]
         if self._undecided_ends and not self.changes:
-            told.append(f"Nothing is known about {self.package} {' and '.join(self._undecided_ends)}.")
+            answer.append(f"Nothing is known about {self.package} {' and '.join(self._undecided_ends)}.")
         left_out = (("pre-release", self.range.pre_releases), ("yanked version", self.range.yanked))
-        for what, versions in left_out:
-            if versions:
-                told.append(f"Left out: {_counted(what, versions)}.")
+        answer += [f"Left out: {_counted(what, versions)}." for what, versions in left_out if versions]
         if any(each.sampled for each in self.known):
-            told.append("Some tests left points out, so a whole test (without --quick) may find a weaker guarantee.")
-        return [*told, *self.notes]
+            answer.append("Some tests left points out, so a whole test (without --quick) may find a weaker guarantee.")
+        return [*answer, *self.notes]
 
     def _agreement(self) -> str:
         known = self.known
@@ -306,16 +304,16 @@ def _in_words(trial: Trial) -> str:
     return f"{trial.words} ({trial.side})" if trial.side in (AS_EXPECTED, WEAKER) else trial.words
 
 
-def _told(change: Change) -> str:
+def _change_text(change: Change) -> str:
     day = f" ({change.after.day})" if change.after.day else ""
     ends = f"{change.package} {change.before.version} and {change.after.version}{day}"
-    told = f"The guarantee changed between {ends}: from {_in_words(change.before)} to {_in_words(change.after)}."
+    text = f"The guarantee changed between {ends}: from {_in_words(change.before)} to {_in_words(change.after)}."
     if change.undecided:
-        told += f" The exact version is unknown: {_counted('version', change.undecided)} between them showed nothing."
+        text += f" The exact version is unknown: {_counted('version', change.undecided)} between them showed nothing."
     if change.untried:
-        told += f" {_counted('version', change.untried)} between them were not tried."
+        text += f" {_counted('version', change.untried)} between them were not tried."
     others = change.others
-    return told + (f" Other packages changed as well: {', '.join(others)}." if others else "")
+    return text + (f" Other packages changed as well: {', '.join(others)}." if others else "")
 
 
 def _counted(what: str, versions: Sequence[str]) -> str:

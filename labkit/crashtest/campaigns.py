@@ -14,8 +14,8 @@ from labkit.crashtest.settings import Settings, settings
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Run the crash test of the sink `subject` (`FILE:NAME`), with the options of `labkit.crashtest.settings.settings`.
 
-    The logs go to `folder`, by default a temporary one. Raises `InvalidInput` if the file, the name, the reader or the
-    store does not work.
+    The logs go to `folder`, by default a temporary one. `tell` is called with each progress message. Raises
+    `InvalidInput` if the file, the name, the reader or the store does not work.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()

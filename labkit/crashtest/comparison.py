@@ -228,8 +228,7 @@ class Comparison:
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
     """Return whether one kind of fault does more harm in the later report (`after`) than in the earlier one (`before`).
 
-    It does if only the later report has a run with this fault that goes wrong, or if the runs with this fault leave a
-    weaker guarantee in the later report.
+    That is so if only the later report has a run with this fault that goes wrong, or if its guarantee is weaker.
     """
     if not after.weakest:
         return False

@@ -52,14 +52,17 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings; the command line overrides pyproject.toml. Raises `InvalidInput` for bad options."""
+    """Return the settings of the test of a sink or of a pipeline, from the options of pyproject.toml (`project`).
+
+    Options of the command line override them. Raises `InvalidInput` for bad options.
+    """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
     kind = kind_of(command_line) or kind_of(kept) or Settings
     _refuse_others(kind, command_line, lambda option: option.flag)
     if kind_of(project) not in (None, kind):
-        kept = {}
+        kept = {}  # the project's options are about a test of the other kind
     own = {each.keyword for each in options_of(kind)}
     return kind.plan({name: word for name, word in kept.items() if name in own} | command_line)
 
@@ -82,10 +85,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the class of settings for the test of a pipeline or of a sink, whichever of the two these options name.
-
-    Returns None if they name neither.
-    """
+    """Return the settings class for a pipeline or for a sink, whichever the options `words` name; None if neither."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

@@ -1,4 +1,4 @@
-"""Tests a sink as a pipeline: a plain job uses the sink and is killed at its system calls, in Python or in the JVM.
+"""Tests a sink as a pipeline: a plain Spark job writes into it, and is killed at system calls of Python and the JVM.
 
     labkit crashtest sink.py:write_batch
 
@@ -114,8 +114,8 @@ class SinkPipeline(PipelineSettings):
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
         """Return the paths of Spark's own files, without those that begin or end a batch."""
-        engine_s = [each for each in effects if self._is_engine_s(each)]
-        return frozenset(each.where for each in engine_s if not self._begins_or_ends_batch(each))
+        own = [each for each in effects if self._is_of_engine(each)]
+        return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
 
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""
@@ -142,7 +142,7 @@ class SinkPipeline(PipelineSettings):
         for each in effects[place:]:
             if self._is_commit(each):
                 return ()
-            if each.call.path and not self._is_engine_s(each) and each.kind not in _SILENT:
+            if each.call.path and not self._is_of_engine(each) and each.kind not in _SILENT:
                 return (batch,)
         return ()
 
@@ -154,9 +154,9 @@ class SinkPipeline(PipelineSettings):
 
     def _is_commit(self, effect: Effect) -> bool:
         target = Path(effect.call.target or "/")
-        return effect.kind is CallKind.RENAME and target.parent.name == "commits" and self._is_engine_s(effect)
+        return effect.kind is CallKind.RENAME and target.parent.name == "commits" and self._is_of_engine(effect)
 
-    def _is_engine_s(self, effect: Effect) -> bool:
+    def _is_of_engine(self, effect: Effect) -> bool:
         assert self.checkpoint is not None
         return Path(effect.call.path).is_relative_to(self.checkpoint)
 
@@ -207,12 +207,12 @@ def _words(job: Path) -> str:
 
 
 def _waiting(tell: Tell) -> Callable[[int], None]:
-    told = 0
+    reported = 0
 
     def waits(ahead: int) -> None:
-        nonlocal told
-        if ahead != told:
-            told = ahead
+        nonlocal reported
+        if ahead != reported:
+            reported = ahead
             tell("run", f"waiting for a turn on this machine: {ahead} run(s) come first")
 
     return waits
@@ -221,7 +221,7 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 def _make_archive(java: Java, tell: Tell) -> None:
     if fast_start().archive and find_archive(java) is None:
         tell("run", f"making a class-data archive, once, so that Spark starts faster: {SECONDS} s on a quiet machine")
-        with suppress(ServiceUnavailable):  # everything works without one
+        with suppress(ServiceUnavailable):  # without an archive Spark only starts more slowly
             make_archive()
 
 
@@ -237,7 +237,7 @@ def kernel_campaign(
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))
-        # Not in `folder`: that may lie in the working folder, where everything that is written counts.
+        # Not in `folder`: it may lie in the working folder, where every write counts as one of the sink.
         place = stack.enter_context(own_folder()).resolve()
         for watched in (Path.cwd(), *wanted.watched):
             if place.is_relative_to(watched.resolve()):

@@ -65,7 +65,7 @@ class Ledger:
         number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
         place = f"run {number} of {'' if self.is_total_known else 'at most '}{total}"
-        # The run without a crash says little: its reader is called at every effect, so it takes several times as long.
+        # The run without a crash takes several times as long as others, because its reader is called at every effect.
         alike = [each.seconds for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)]
         if not alike:
             return place
@@ -83,8 +83,8 @@ class Ledger:
 
     def skip(self, job: Job) -> Result:
         """Store and return the result of a run that was left out because the time budget was used up."""
-        budget = f"{self.budget:.0f} s were over"
-        return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
+        why = f"not run: the {self.budget:.0f} s for all runs were used up (--seconds allows more)"
+        return self.keep(replace(unknown(job, why), skipped=True))
 
     def keep(self, result: Result) -> Result:
         """Store the result of a run, send it as a progress message, and return it."""

@@ -72,8 +72,8 @@ class SharedOptions(Options):
     since: str = option(
         Text(metavar="REV"),
         "",
-        "Only points whose line has changed since this revision of git, and the few that matter most; a sample. "
-        "--only overrules it.",
+        "Only crash points whose line of Python has changed since this revision of git, and the few that matter most; "
+        "a sample. --only overrules it.",
         in_project=False,
     )
     quick: bool = option(
@@ -103,7 +103,7 @@ class SharedOptions(Options):
     limit: float = option(
         Amount(0, above=True, complaint="must be more than 0 seconds."),
         USUAL_LIMIT,
-        "Seconds in which the sink or pipeline must do something.",
+        "Seconds without progress after which labkit stops the sink or pipeline.",
     )
     seconds: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
@@ -114,7 +114,7 @@ class SharedOptions(Options):
 
     @property
     def subject(self) -> object:
-        """The sink or pipeline under test. Messages contain it as text, by `str`."""
+        """The sink or pipeline under test; `str` of it is its name in messages."""
         raise NotImplementedError
 
     @property

@@ -1,7 +1,7 @@
-"""Shows a test on two pages for a browser: a report with every run and its timeline, and a certificate to print.
+"""Formats a report as two HTML pages: one has every run and its timeline, the other is a certificate to print.
 
-The certificate says what was tested and measured, how often, and what was not. Both pages repeat the sentences of the
-report unchanged, have no script and load nothing from other hosts.
+The certificate says what was tested, what was measured and how often, and what was not measured. Both pages repeat the
+sentences of the report unchanged, have no script and load nothing from other hosts.
 """
 
 import json
@@ -48,7 +48,7 @@ MOST_RUNS = 24
 """The number of runs that the page lists by name, beginning with the weakest; its table counts all of them."""
 
 SEEN_BY = {
-    KERNEL: "the kernel, system calls of every program",
+    KERNEL: "the system calls of every program",
     LINES: "lines of Python in the driver, and nothing within a line",
 }
 
@@ -57,7 +57,7 @@ _RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alon
 
 def page(report: Report) -> str:
     """Return the report of a crash test as an HTML page, with every run and its timeline."""
-    title, seen_by = f"Crash test of {report.settings.subject}", f"eyes: {SEEN_BY[report.eyes]}"
+    title, seen_by = f"Crash test of {report.settings.subject}", f"observed: {SEEN_BY[report.eyes]}"
     held = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     facts = (report.adapter, seen_by, f"the reader returns {report.shape}", str(report.summary.coverage))
     return document(
@@ -220,7 +220,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
         yield f"{left} of {coverage.found} points have no run of their own."
     if coverage.directed > coverage.directed_tried:
         left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
-        yield f"{left_out} directed runs, for which no run with one crash can stand in, were not made."
+        yield f"{left_out} directed runs, which no run with one crash can replace, were not made."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} possible runs with a crash in a recovery were not made."

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const=_FROM_PROJECT,
         metavar="FILE:NAME",
-        help="kill a job at every point of this sink, or of the project's sink or pipeline",
+        help="kill a job at every crash point of this sink, or of the sink or pipeline that pyproject.toml names",
     )
     for each in OPTIONS.values():
         if not each.argument:
@@ -169,7 +169,7 @@ class CrashTest(pytest.Item):
         self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs, and fail if a run is weaker than the user demands; the message has the run's timeline."""
+        """Perform the runs, and fail if one is weaker than the user demands; the message shows that run's timeline."""
         self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -44,7 +44,7 @@ class Report:
     adapter: str
     """How rows reach the sink or pipeline: the name of a Spark interface such as `foreachBatch`, or a command."""
     eyes: str
-    """How effects were observed: `kernel` or `lines` (`labkit.crashtest.verdict`)."""
+    """How effects were observed: `kernel` (system calls) or `lines` (of Python)."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]
@@ -105,7 +105,7 @@ class Report:
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
         """Return the exit code: 0 if the test meets the demands `goal` and `also`, 1 if not, 2 if that is unknown.
 
-        `reaches` explains the demands. Without a goal, the code is 2 if the guarantee is unknown, otherwise 0.
+        `Report.reaches` explains the demands. Without a goal, the code is 2 if the guarantee is unknown, otherwise 0.
         """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
@@ -135,7 +135,7 @@ class Report:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
             rows += weakest.verdict_notes()
         rows += [("repeat", self.repeat())]
-        rows += [(axis, self._axis(axis)) for axis in AXES]
+        rows += [(axis, f"{self.axes[axis]:<9} {_first(summary.violating(axis))}".rstrip()) for axis in AXES]
         rows += [("condition", f"{title}: {held}") for title, held in summary.condition_rows()]
         rows += self.fault_rows()
         rows += [("coverage", str(summary.coverage))]
@@ -149,7 +149,7 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return sentences on the runs that count as not made, because of `--only`, or for the reasons of `skipped`."""
+        """Return sentences on the runs that were not made: what `--only` leaves out, and skipped runs with reasons."""
         left_out = ["every run that --only does not name"] if self.settings.only else []
         reasons = _by_reason(self.summary.skipped()).items()
         return left_out + [f"{_first(ids)}: {reason.removeprefix('not run: ')}" for reason, ids in reasons]
@@ -157,9 +157,6 @@ class Report:
     def _unknown_runs(self) -> list[str]:
         runs = _by_reason(self.summary.unknown()).items()
         return [f"{ids[0] if len(ids) == 1 else f'{len(ids)} runs, as {ids[0]}'}: {reason}" for reason, ids in runs]
-
-    def _axis(self, axis: str) -> str:
-        return f"{self.axes[axis]:<9} {_first(self.summary.violating(axis))}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a dict for JSON."""

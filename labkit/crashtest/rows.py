@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch, Record
 
 FILES = 2
-"""The number of files in a batch, and so of Spark's partitions: with two, a separate commit of each becomes visible."""
+"""The number of files in a batch, and so of Spark's partitions: two show whether a sink commits them separately."""
 
 PER_BATCH = 10
 """The number of rows in a generated batch. Each key occurs once in a batch."""
@@ -26,10 +26,10 @@ LARGE = 3000
 """The number of rows in the large batch of a test, more than the thousand that sinks commonly write at once."""
 
 FEWEST = 2 * FILES
-"""The minimum number of rows in a batch with which the loss of a part can be distinguished from the loss of all."""
+"""The minimum number of rows in a batch: two for each partition, so that losing some differs from losing all."""
 
 BASE = 64
-"""The base of the digits in sums, so a row that was added up to 63 times cannot be confused with another row."""
+"""The base of the digits in a sum of amounts: one digit counts up to 63 copies of a row."""
 
 SCHEMA = "id long, key string, amount long"
 
@@ -77,7 +77,7 @@ class Rows:
         ]
 
     def divided(self, batches: Sequence[Sequence[dict[str, Any]]]) -> "Rows":
-        """Return an object like this one, for generated or for the user's own rows, but with the given `batches`."""
+        """Return `batches` as an object like this one: both have generated rows, or both have the user's own rows."""
         return Rows(batches, generated=self.generated)
 
     def planned_batches(self) -> list[PlannedBatch]:
@@ -124,7 +124,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Read the user's rows from a JSON Lines file, and divide them into batches, `batches` in number.
+    """Read the user's rows from a JSON Lines file, and divide them into `batches` batches.
 
     Raises `InvalidInput` for a bad file.
     """
@@ -174,7 +174,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     keys = Counter(row.key for row in seen)
     expected = rows.expected()
     last = {record.key: record.offset for record in expected}
-    replaced = len(last) < len(expected)  # else every row is the last one of its key
+    replaced = len(last) < len(expected)  # otherwise every row is the last one of its key
     once = None not in keys and max(keys.values()) == 1 and replaced
     return Shape.LAST if once and all(last.get(row.key or "") == row.id for row in seen) else Shape.ROWS
 

@@ -28,7 +28,7 @@ class Sample(NamedTuple):
     moment: str = ""
     """`crash 1`, `end` or the like if no driver was running; empty if the job was running."""
     unfinished: tuple[int, ...] = ()
-    """The batches for which the sink still had a durable effect to do when it crashed."""
+    """The batches whose durable effects the sink had not completed when it crashed."""
 
 
 Counted = tuple[Sample, Counter[Record]]

@@ -36,7 +36,7 @@ COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
 
 NO_TASK = "pyspark.sql."
-"""The beginning of the module's name of a worker that serves the driver, such as one in which a data source commits."""
+"""How the module's name begins in a worker that serves the driver, for example to commit for a data source."""
 
 _DEAD_SECONDS = 10.0
 
@@ -51,9 +51,9 @@ class SinkVariants(Further):
     words: Callable[[Path], str]
     """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
-    """Whether only lines of Python are seen, and so neither the engine's commits nor its workers."""
+    """Whether the test observes only lines of Python, and so neither the engine's commits nor its workers."""
     before_last: Callable[[], None] = lambda: None
-    """Called before the test's last run, if there is a large batch."""
+    """Called before the last run with a large batch, which is the last run of the test."""
     _large: list[Point] = field(default_factory=list)
     """The points to crash at in a large batch, known after its run without a crash."""
 
@@ -92,7 +92,9 @@ class SinkVariants(Further):
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
         """Run two queries, each with its own rows and checkpoint, at the same time or one after the other."""
-        both, half = self._both(), len(self.rows.batches)
+        half = len(self.rows.batches)
+        second = generate(half, first=half) if self.rows.generated else self.rows.moved()
+        both = self.rows.divided([batch.rows for batch in (*self.rows.batches, *second.batches)])
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
             rows = both.divided([batch.rows for batch in batches])
@@ -144,8 +146,8 @@ class SinkVariants(Further):
         taken = [*glances.taken, Glance(len(effects), counted(run.values))]
         shown = showing(taken, effects, harness.settings.minor(effects))
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
-        # Before Spark's own effects, such as the commit of the batch, there are points in every batch; here the places
-        # within the sink's work count.
+        # Other runs already crash before Spark's own effects, such as the commit of a batch. So only points within the
+        # sink's own work are chosen here.
         ours = [each for each in effects[:first] if not Path(each.call.path).is_relative_to(self.job.checkpoint)]
         most = self.most.large
         self._large = [point for point in choose(ours, shown, most + 1) if point.name != EXIT][:most]
@@ -161,11 +163,6 @@ class SinkVariants(Further):
         query = self._query("large", rows, self.job.checkpoint)
         with _expecting(harness, run, rows), self._running(harness, [query]):
             yield
-
-    def _both(self) -> Rows:
-        count = len(self.rows.batches)
-        second = generate(count, first=count) if self.rows.generated else self.rows.moved()
-        return self.rows.divided([batch.rows for batch in (*self.rows.batches, *second.batches)])
 
     def _query(self, name: str, rows: Rows, checkpoint: Path) -> Query:
         folder = Path(self.job.folder, f"input-{name}")

@@ -6,6 +6,7 @@ Spark's own SparkSubmit resolves packages once, before the test, so that every d
 import shlex
 import subprocess
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -92,16 +93,11 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 def _class_path(output: str) -> list[str]:
     _, _, after = output.partition("Classpath elements:\n")
-    jars = []
-    for line in after.splitlines():
-        path = line.strip().removeprefix("file://")
-        if not path.endswith(".jar"):
-            break
-        jars.append(path)
-    return jars
+    paths = (line.strip().removeprefix("file://") for line in after.splitlines())
+    return list(takewhile(lambda path: path.endswith(".jar"), paths))
 
 
 def _complaint(output: str) -> str:
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line]
-    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]
+    return (telling or [line for line in lines if line] or ["Spark gives no reason"])[0][:160]

@@ -34,7 +34,7 @@ class Adapter(StrEnum):
     WRITER = "foreach"
     SOURCE = "data source"
     STREAM = "writeStream"
-    """A function that gets the stream and starts a query on it, or returns a writer that is then started."""
+    """A function that gets the stream; it starts a query on it, or returns a writer, which labkit then starts."""
     FORMAT = "format"
     TABLE = "table"
     """With `FORMAT` and `TABLE` the sink is one of Spark's own, which the user only names."""
@@ -176,7 +176,7 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    # The names are compared and not the classes, because for the classes this module would have to import pyspark.
+    # Compares names of classes, because to compare the classes this module would have to import pyspark.
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 

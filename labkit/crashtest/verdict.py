@@ -40,9 +40,9 @@ class Group(StrEnum):
     """Not a run, but a doubt: in the run without a crash the test did not observe everything that the sink does."""
     IDENTITY = "identity"
     CONDITION = "condition"
-    """A variant that shows a condition of the guarantee, and so cannot violate the guarantee."""
+    """A run with a fault that no sink needs to withstand. It shows a condition of the guarantee, and cannot refute it."""
     FAULT = "fault"
-    """A call that fails while the command goes on. What holds then is a claim of its own, apart from the guarantee."""
+    """A run in which one call fails while the command goes on; it counts for a claim apart from the guarantee."""
 
     @property
     def is_apart(self) -> bool:
@@ -152,21 +152,22 @@ class Coverage:
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
     pairs: int
-    """The number of possible runs with a second crash, in the recovery from the first, and of the tried longer ones."""
+    """The number of possible runs with a second crash during recovery, plus the longer runs that were made."""
     planned: int
     hit: int
+    """The number of planned runs that proved something."""
     tried: int = 0
     """The number of crash points that had a run of their own."""
     pairs_tried: int = 0
     directed: int = 0
-    """The number of runs with two crashes, or new input, that a complete test must make, as no single crash can."""
+    """The number of runs with two crashes, or new input, that a complete test needs in addition to single crashes."""
     directed_tried: int = 0
     sampled_writes: int = 0
     """The number of writes that a SIGKILL may end at more places than the test tries."""
     selected: bool = False
     """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
-    """Whether the test killed only between lines of Python; much happens within a line, so this is never everything."""
+    """Whether the test killed only between lines of Python. Such a test is never complete: much happens in a line."""
 
     @property
     def complete(self) -> bool:
@@ -236,10 +237,7 @@ class Summary:
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return a pair (title, guarantee) for each run that only shows a condition of the guarantee.
-
-        Such a run has a fault that no sink needs to withstand.
-        """
+        """Return a pair (title, guarantee) for each run that only shows a condition (`Group.CONDITION`)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:

@@ -38,7 +38,7 @@ class Nowhere(DataSourceStreamWriter):
         """Do nothing, because nothing was written."""
 
 
-class source(DataSource):  # noqa: N801  # the name by which it is asked for, as of the others
+class source(DataSource):  # noqa: N801  # `warm_up` finds each sink of this file by its adapter's name
     """A Python data source for Spark whose stream writer discards every row."""
 
     @classmethod

@@ -3,14 +3,14 @@
     python -m labkit.crashtest.harness.plain_job run JOB
     python -m labkit.crashtest.harness.plain_job wait JOB FOLDER
 
-The test observes the job's system calls instead, or its lines where these cannot be watched. The job starts a session,
-reads the rows of a folder in batches, and ends with its query. When started again, it continues from its checkpoint,
-like any job.
+The test observes the job's system calls instead, or its lines of Python where it cannot watch system calls. The job
+starts a session, reads the rows of a folder in batches, and ends with its query. When started again, it continues from
+its checkpoint, like any job.
 
-With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
-touches nothing of the user's before it finds the file `go` there. That names the description of the job to run, which
-may have other queries. If it also asks to `keep` the session, and the sink left nothing in it, the job makes the file
-`done` after its work, and waits for the next `go`.
+With `wait` the job starts its session ahead of time. It makes the file `ready` in FOLDER when Spark is warm, and waits
+for the file `go` there before it runs any code of the user. The file `go` names the description of the job to run,
+which may have other queries, and says whether to `keep` the session. If so, and if the sink left nothing in the
+session, the process makes the file `done` after its work, and waits for the next `go`.
 """
 
 import atexit
@@ -56,7 +56,7 @@ _ERROR = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 
 _POLL = 0.05
 READY, GO, DONE = "ready", "go", "done"
-"""The files with which a job says that it is warm, learns that it may go on, and says that it waits again."""
+"""The files by which a job reports that Spark is warm, gets its next order, and reports that it waits again."""
 _GO_POLL = 0.01
 
 
@@ -79,7 +79,7 @@ class PlainJob(Struct, frozen=True):
     """The description of a plain Spark job that writes into the user's sink, stored as a JSON file."""
 
     file: str
-    """The user's file with the sink; if Spark finds the sink by name, the file with its reader."""
+    """The user's file with the sink. If the sink is one of Spark's own (`BY_NAME`), the file with the reader."""
     name: str
     adapter: Adapter
     folder: str
@@ -150,7 +150,7 @@ def wait(job: PlainJob, folder: Path) -> None:
         go = wire.decode((folder / GO).read_bytes(), Go)
         (folder / GO).unlink()
         _run(read(go.job), spark, load(job.file))
-        # What a sink's classes keep in the JVM cannot be examined.
+        # A sink may leave state in the JVM, which this process cannot examine.
         if not go.keep or job.adapter in IN_JVM or job.jars or before.left():
             break
         for name, module in list(sys.modules.items()):
@@ -268,7 +268,7 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
     suffix = Path(checkpoint).name.removeprefix(Path(job.checkpoint).name)
     start = Start(checkpoint, suffix, [])
     future = begin(code, start)
-    # No deadline here: the user's function may take its time, and the watcher kills this process at --limit.
+    # No deadline here: the user's function may be slow, and the watcher kills this process after --limit seconds.
     while not start.started and not future.done():
         time.sleep(_POLL)
     if not start.started:
@@ -286,11 +286,12 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
 
 
 def read(path: str) -> PlainJob:
+    """Return the job that the JSON file at `path` describes."""
     return wire.decode(Path(path).read_bytes(), PlainJob)
 
 
 def sentence_of(error: Exception) -> str:
-    """Return an error of the user's code and its line, without what Spark adds, in at most 400 characters."""
+    """Return an error of the user's code with its line, in at most 400 characters and without the text of Spark."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     where = ""
     for line in text.splitlines() if traceback else []:

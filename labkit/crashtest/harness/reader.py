@@ -1,7 +1,7 @@
 """Imports the user's file in a separate process, and calls its reader for the rows of the store, with a time limit.
 
-When run as a program, this module imports the user's file and answers each question with one value. Output of the
-user's functions goes to the log.
+When run as a program, this module imports the user's file and answers each request with one line of JSON. Output of
+the user's functions goes to the log.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ MOST_ROWS = 1_000_000
 
 
 class ReaderFailed(LabError):
-    """Raised if a call of the user's reader gave no usable rows, but a later call may succeed."""
+    """Raised if a call of the user's reader returned no usable rows, but a later call may succeed."""
 
     exit_code = 64
 
@@ -60,13 +60,13 @@ class Answer(Struct, frozen=True):
     """The reply to one request, from the process that has imported the user's file."""
 
     adapter: Adapter | None = None
-    """The Spark interface for which the user's object is written; None unless that was asked."""
+    """The Spark interface for which the user's object is written; None unless the request was `adapter`."""
     resets: bool = False
     values: list[Any] = []
     because: str = ""
     """The reason why there is no answer; empty if there is one."""
     fatal: bool = False
-    """Whether later questions would get no answer either."""
+    """Whether later requests would get no answer either."""
     waits: bool = False
     """Whether the user's function was stopped because it waited for a lock."""
 
@@ -173,13 +173,13 @@ class Reader:
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
-                ended = f"{_WORDS[verb]} ended the reader's process."
                 if verb == "adapter":
-                    code = process.returncode
                     ended = (
-                        f"Python ended with exit code {code} while it imported this file. Code at the top level of the "
-                        "file exits; remove that call."
+                        f"Python ended with exit code {process.returncode} while it imported this file. Code at the "
+                        "top level of the file exits; remove that call."
                     )
+                else:
+                    ended = f"{_WORDS[verb]} ended the reader's process; look for a call that exits."
                 return Answer(because=f"{self._subject}: {ended}", fatal=True)
             content += piece
         return wire.decode(content, Answer)
@@ -204,7 +204,8 @@ def _sleeps(pid: int) -> bool:
         return False
 
 
-_WORDS = {"values": "read", "describe": "describe", "reset": "reset", "adapter": "import"}
+_WORDS = {"values": "the reader", "describe": "importing the file", "reset": "the function reset"}
+"""What the process was doing, for messages about a request that it did not answer."""
 
 
 def _as_mapping(row: Any) -> Any:
@@ -278,7 +279,8 @@ class _Refused(Exception):
 def _rows(returned: Any, where: str) -> list[Any]:
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
-        raise _Refused(f"{where} returned {_what(returned)} instead of rows; {remedy}.")
+        what = "None" if returned is None else f"an object of type {type(returned).__name__}"
+        raise _Refused(f"{where} returned {what} instead of rows; {remedy}.")
     rows: list[Any] = []
     for row in returned:
         try:
@@ -288,10 +290,6 @@ def _rows(returned: Any, where: str) -> list[Any]:
         if len(rows) > MOST_ROWS:
             raise _Refused(f"{where} returned more than {MOST_ROWS} rows; return only those of the tested store.")
     return rows
-
-
-def _what(returned: Any) -> str:
-    return "None" if returned is None else f"an object of type {type(returned).__name__}"
 
 
 def main(file: str, name: str) -> None:

@@ -1,8 +1,8 @@
 """Keeps plain jobs with a warm Spark session, for the starts in a sink's crash test.
 
-A start of Spark takes several times as long as the run of a small job, and the user's code takes no part in it. So jobs
+A start of Spark takes several times as long as the run of a small job, and runs no code of the user. So Spark processes
 start ahead of time and wait (`labkit.crashtest.harness.plain_job`, `wait`), and each start of the test lets one go on.
-A session in which a job ended and left nothing also begins the next run, so that each kill costs one start of Spark.
+If a job ended and left nothing in its session, the next run begins there, so that each kill costs one start of Spark.
 """
 
 import os
@@ -34,7 +34,7 @@ RESERVED = 3
 """The number of sessions for which memory is kept free: the running one, the next one, and one for other needs."""
 
 START_SECONDS = 300.0
-"""A job that is not warm after this many seconds has failed."""
+"""The seconds after which a Spark process that is not ready has failed."""
 _POLL = 0.02
 
 
@@ -53,8 +53,8 @@ class WarmJob:
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
-        # A mark of its own, because after each run every process with the test's mark is killed, and this one waits for
-        # a later run.
+        # A mark of its own: after each run, the test kills every process with its mark, but this one waits for a later
+        # run.
         self._mark = uuid.uuid4().hex
         words = own_python("-B", "-m", "labkit.crashtest.harness.plain_job", "wait", str(job), str(place))
         self.ahead = Ahead(words, folder=folder, environment={**environment, MARK: self._mark}, output=self.log)
