@@ -102,7 +102,7 @@ def test_replay_lists_the_scenarios_and_plays_one():
     assert (code, set(json.loads(out)["scenarios"])) == (0, set(every()))
     code, out, _ = labkit("replay", "decide_then_commit")
     assert code == 0
-    assert "Watch for: The same crash in log-then-commit order" in out
+    assert f"Watch for: {every()['pipeline.decide_then_commit'].watch_for}" in out
     assert "guarantee             exactly-once" in out
 
 
