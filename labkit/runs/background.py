@@ -108,7 +108,7 @@ SIGN_OF_LIFE = 3.0
 """The seconds without an event after which `changed` is called all the same, so that a display can update its time."""
 
 _ONE = threading.Lock()
-"""The lock of the run in progress, because a second run at the same time would need memory for two more drivers."""
+"""Locked while a run is in progress, because a second one would need memory for two more drivers."""
 
 
 class BackgroundRun:
@@ -133,8 +133,7 @@ class BackgroundRun:
 
     def start(self) -> None:
         """Start the run in its thread. Raises `InvalidAction` if this process already has another run in progress."""
-        # Without waiting, because a user who clicks twice should get a message at once, and not a second crash in a
-        # minute.
+        # Without waiting, because a user who clicks twice wants a message at once, and no second crash in a minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
                 "Another run with a crash is in progress in this notebook. Wait for its verdict, or cancel it in "

@@ -33,7 +33,7 @@ LEADS = {
         "read the results."
     ),
 }
-"""The first sentence of a run's report, by the kind of process that was killed."""
+"""The introduction of a run's report, by the kind of process that was killed."""
 
 
 def conclude(run: Run) -> Outcome:

@@ -80,7 +80,11 @@ def conduct(
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
     if setup.standby:
-        _refuse_standby(runs[0])
+        if runs[0].scenario.master is not None:
+            raise InvalidInput(
+                "--standby: with --master, a standby driver would take the cluster's cores, and the first driver would "
+                "wait for them; leave --standby out."
+            )
         check_memory(len(runs[0].crashes_left))
     shutil.rmtree(scratch, ignore_errors=True)
     drivers = DriverPool(scratch, tell, patience, setup)
@@ -105,14 +109,14 @@ def conduct(
 
 
 def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int], None]:
-    told = 0
+    reported = 0
 
     def waits(ahead: int) -> None:
-        nonlocal told
+        nonlocal reported
         if heartbeat:
             heartbeat()
-        if ahead != told:
-            told = ahead
+        if ahead != reported:
+            reported = ahead
             tell(Waits(ahead))
 
     return waits
@@ -124,14 +128,6 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
     return min(_drivers_allowed(), -(-len(runs) // setup.active))
-
-
-def _refuse_standby(run: Run) -> None:
-    if run.scenario.master is not None:
-        raise InvalidInput(
-            "--standby: with --master, a standby driver would take the cluster's cores, and the first driver would "
-            "wait for them; leave --standby out."
-        )
 
 
 def _run_all(
@@ -153,8 +149,7 @@ def _run_all(
             heartbeat()
         for future in wait(under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED).done:
             load = under_way.pop(future)
-            # Raises unforeseen errors as defects of the runner itself. A failed run keeps its own error, and nothing is
-            # raised here.
+            # Raises only errors of labkit itself, because a run that fails stores its error in `Run.error`.
             future.result()
             # Runs that wait for their recovery come first, because their checkpoints are unresolved; new runs can wait.
             ready = [run for run in load if not run.ended and run.error is None] + ready
@@ -270,7 +265,7 @@ class DriverPool:
     def _start(
         self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
     ) -> tuple[Path, Iterator[AnyEvent]]:
-        # A standby takes over from a dead driver, so the first driver of a run is never a standby.
+        # A standby driver replaces a dead one, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
             standby = self._standbys.pop(0)
             stack.enter_context(standby.driver)

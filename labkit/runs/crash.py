@@ -3,12 +3,15 @@
 A run goes through three stages, each in its own module: `prepare`, `conduct`, `conclude`.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit.core.arguments import takes
 from labkit.core.errors import LabError
+from labkit.core.options import Option, options_of, with_arguments
 from labkit.runs.conclude import conclude
 from labkit.runs.conduct import Setup, conduct
 from labkit.runs.driver_task import PATIENCE
@@ -17,9 +20,36 @@ from labkit.runs.prepare import fresh_folder, prepare, prepare_all
 from labkit.runs.progress import Tell, aloud, in_place, silent
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
-from labkit.runs.scenario.arguments import takes_options
 from labkit.runs.warm_drivers import warm_drivers
 from labkit.runs.watching import watched
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+
+
+def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
+    """Return a decorator that lists a run's options, except those in `but`, in a function's signature and docstring.
+
+    The function must take `**options`. `help()` and tab completion read the signature and the docstring.
+    """
+
+    def named(function: FunctionT) -> FunctionT:
+        options = [each for each in options_of(of) if each.keyword not in but]
+        lines = [f"    {each.keyword}: {each.help}" for each in options]
+        function.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Options:", *lines])
+        return with_arguments(function, [_argument(each) for each in options])
+
+    return named
+
+
+def _argument(option: Option[Any]) -> Parameter:
+    default = option.default_word
+    annotation = option.kind.accepts or option.kind.annotation
+    return Parameter(
+        option.keyword,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=annotation | None if default is None else annotation,
+    )
 
 
 @takes_options("crashes")

@@ -1,7 +1,7 @@
 """Run the queries of several scenarios in one driver process and one Spark session, a few at a time.
 
-A task file lists the queries, and the driver reports events (`labkit.host.processes.events`) to its supervisor.
-After every query has ended, failed or stopped at its failpoint, the driver waits until the supervisor kills it.
+A message (`DriverTask`) lists the queries, and the driver reports events (`labkit.host.processes.events`) to its
+supervisor. After every query has ended, failed or stopped at its failpoint, the supervisor kills the driver.
 """
 
 import json
@@ -140,8 +140,8 @@ class ScenarioQuery:
 
             # Only after the recovery, because a transaction in doubt may hold locks for which the replay would wait.
             plan = JOBS[self._scenario.job]
-            # These settings belong to the session; a query takes them over when it
-            # starts, so queries that share the session may differ.
+            # These settings belong to the session; a query copies them when it starts, so queries of one session may
+            # differ.
             keep_state(self._spark, self._scenario.state)
             shuffle_into(self._spark, self._tasks)
             if plan.source is not None:

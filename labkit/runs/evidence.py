@@ -36,7 +36,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Notes one driver's crashes, errors and durations in its runs, and passes each of its events to `tell`."""
+    """Records one driver's crashes, errors and durations in the runs that it executes, and passes events to `tell`."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -109,13 +109,14 @@ class DriverEvents:
     def _conclude(self, run: Run) -> None:
         if run.error is not None:
             return
-        # Before the next crash is recorded: the time belongs to the crash that this
-        # driver has recovered from.
+        # Before the next crash is recorded, because the time belongs to the crash from which this driver has recovered.
         note_committed(run)
         if run in self._parked and isinstance(self.ending, events.Killed):
             record_crash(run, self.ending, self._before[run.name])
         elif not run.ended:
-            raise _ended_early(run)
+            raise _full(run) or JobFailed(
+                f"the driver ended without being killed; see the reason in {run.folder.driver_log(run.drivers)}."
+            )
         elif run.next_crash is not None:
             # The query ended, but this is no result: a run that never reached its failpoint must not look like one that
             # survived it.
@@ -138,12 +139,6 @@ def _full(run: Run) -> LabError | None:
     return None
 
 
-def _ended_early(run: Run) -> LabError:
-    if full := _full(run):
-        return full
-    return JobFailed(f"the driver ended without being killed; see the reason in {run.folder.driver_log(run.drivers)}.")
-
-
 def note_committed(run: Run) -> None:
     """Note in `run.seconds` the time from the last SIGKILL until Spark next wrote a file `commits/N`."""
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
@@ -157,7 +152,7 @@ def note_committed(run: Run) -> None:
 
 
 def record_crash(run: Run, ending: events.Ending, before: BatchLogs) -> None:
-    """Check the proof that the driver was killed at its failpoint, add the crash, and inject the additional fault.
+    """Check the proof that the driver was killed at its failpoint, record the crash, and inject the `--between` fault.
 
     `ending` is the supervisor's report of the driver's death, and `before` contains the batches that were planned and
     finished when the driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
@@ -197,7 +192,7 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: events.ExecutorKilled) -> None:
-    """Add the crash of an executor. Raises `JobFailed` if a part of the proof that it was killed is missing."""
+    """Record the crash of an executor. Raises `JobFailed` if a part of the proof that it was killed is missing."""
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(

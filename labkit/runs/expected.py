@@ -33,7 +33,7 @@ class Cell(NamedTuple):
 class Expected:
     """The predicted verdict of one crash, with the reason in one sentence.
 
-    Each list (`lost`, `duplicate` and so on) contains the offsets of the records that this happens to.
+    Each list (`lost`, `duplicate` and so on) contains the offsets of the affected records.
     """
 
     guarantee: str

@@ -42,7 +42,7 @@ class Recording:
     """Reads a store's history (every row that readers could have seen) once, and keeps it in memory if it is short."""
 
     readings: Sequence[tuple[str, int]]
-    """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
+    """For each moment at which a reader looked: its name (`crash 1`), and the number of rows visible then."""
     keeps_all: bool = False
     """Whether `events` also keeps a history of more than `MOST_ROWS` rows."""
     events: list[Seen] | None = field(default_factory=list)

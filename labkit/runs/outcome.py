@@ -92,8 +92,8 @@ class Outcome:
             f"  why      {verdict.because}",
             f"  seen     {self.seen}",
             *(f"  {name:<8} {text}" for name, text in self.record.verdict_notes()),
+            f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})",
         ]
-        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
         for crash in self.crashes:
             logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
             victim = ", an executor" if crash.get("executor") else ""

@@ -36,14 +36,15 @@ class Run:
     drivers: int = 0
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
-    """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
+    """For each moment at which a reader looked: its name (`crash 1`), and the number of rows visible then."""
     ready: dict[int, Span] | None = field(default_factory=dict)
-    """The times at which the rows that a crash left hidden were pre-committed, by offset; None if unknown."""
+    """When each row that was hidden at a crash had been pre-committed, by offset; None if unknown."""
     started: dict[int, float] = field(default_factory=dict)
     """When each driver's query started after its recovery, in seconds since 1970, by driver number."""
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
+    """The durations of the run's phases in seconds, by name, such as `to_crash_1`."""
     keep_store: bool = False
     """Whether the run's rows stay in their server after the verdict."""
     port: int | None = None
@@ -74,17 +75,16 @@ class Run:
         armed = None
         if self.next_crash is not None:
             reaction = Reaction(self.scenario.victim.value)
-            armed = Armed(self.next_crash, self.folder.reached(driver), reaction)
+            armed = Armed(self.next_crash, self.folder.reached(driver), reaction).to_json()
         socket = None
         if self.port is not None:
-            portion = self.portions()[len(self.crashes)]
-            socket = Socket(self.port, len(portion))
+            socket = Socket(self.port, len(self.portions()[len(self.crashes)]))
         return QueryTask(
             name=self.name,
             folder=str(self.folder.path),
             driver=driver,
             scenario=self.scenario.to_json(),
-            armed=None if armed is None else armed.to_json(),
+            armed=armed,
             socket=socket,
         )
 
@@ -146,7 +146,7 @@ class Run:
             self.crashes, self.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"{path}: this file is damaged ({error}); start the run again.") from None
-        # Missing in the evidence of a run that an earlier version started.
+        # Earlier versions of labkit did not write these two fields.
         ready = evidence.get("ready", None if self.crashes else {})
         self.ready = ready and {int(offset): Span(*span) for offset, span in ready.items()}
         self.started = {int(driver): at for driver, at in evidence.get("started", {}).items()}

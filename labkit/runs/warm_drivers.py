@@ -2,8 +2,8 @@
 
 A warm driver is a standby driver (`labkit.spark.fast.standby`) that has run a trial query and waits for real ones. A
 run takes a warm driver for each driver that it needs, kills it like any other, and the pool starts new ones in the
-background. Proof and verdict are those of every run: a warm driver gets the queries of a dead one only with the proof
-of its death.
+background. Proof and verdict are as in every other run: a warm driver takes over queries only after labkit has proven
+that their previous driver is dead.
 
 The drivers end with this process, after `IDLE_SECONDS` without a run, and when the machine is short of memory.
 LABKIT_FAST without `warm` turns them off.
@@ -107,7 +107,7 @@ class WarmDrivers:
     def __init__(self, idle: float = IDLE_SECONDS) -> None:
         self._idle = idle
         self._drivers: deque[WarmDriver] = deque()
-        # Guards the fields below, which the keeper and the threads of runs change.
+        # Guards the fields below, which the thread `_keeper` and the threads of runs change.
         self._changed = threading.Condition()
         self._wanted = False
         self._keeper: threading.Thread | None = None
@@ -223,7 +223,7 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return this notebook's pool; None if Java or a person at the notebook is missing, or LABKIT_FAST turns it off."""
+    """Return this notebook's pool; None without Java or a person at the notebook, or if LABKIT_FAST turns it off."""
     try:
         if not is_watched() or not fast_start().warm:
             return None

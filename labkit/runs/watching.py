@@ -5,7 +5,7 @@ Therefore `tell` only stores an event, and `beat`, which the runner calls regula
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,6 +15,22 @@ from labkit.view.front_end import Line, is_kernel, is_watched, line
 
 STEPS = 5
 """The steps of one driver in the progress bar: process started, Spark up, job opened, failpoint or end, dead."""
+
+STAGES: Mapping[type[events.AnyEvent], tuple[int, str, str]] = {
+    events.DriverStarts: (0, "starting Spark", "starting Spark again"),
+    events.SessionUp: (1, "Spark has started", ""),
+    events.Begun: (2, "starting the job", "reading the checkpoint"),
+    events.Recovered: (3, "the job is running", "the job is running again"),
+    events.Parked: (4, "the job has reached the failpoint and is being killed", ""),
+    events.Struck: (4, "the job has reached the failpoint and is being killed", ""),
+    events.ExecutorKilled: (4, "the executor was killed, the job continues", ""),
+    events.Ended: (4, "the job has ended, reading the results", ""),
+    events.Killed: (STEPS, "killed: every process is dead", ""),
+}
+"""For each event that begins a new stage of a run: the number of steps that the driver has completed, and a phrase.
+
+The last text is the phrase after a restart; it is empty if the phrase is the same.
+"""
 
 
 @dataclass
@@ -47,10 +63,11 @@ class Watch:
             self.done = self._ended
             self.stage = f"{self._ended} of {self.runs} runs have ended"
             return
-        stage = _stage(event, again=self._killed > 0)
+        stage = STAGES.get(type(event))
         # The last driver is killed as well after it has finished, which is not a crash.
         if stage is not None and not (isinstance(event, events.Killed) and self._killed == self.crashes):
-            step, self.stage = stage
+            step, first, again = stage
+            self.stage = again if again and self._killed else first
             self.done = max(self.done, STEPS * self._killed + step)
         self._killed += isinstance(event, events.Killed)
 
@@ -66,35 +83,6 @@ class Watch:
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
-
-
-def _stage(event: events.AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return a pair for an event that begins a new stage of the run; None for any other event.
-
-    The pair contains the number of steps that the driver has completed (see `STEPS`), and a phrase for the new stage.
-    `again` says that an earlier driver was killed, so that this driver is a restart.
-    """
-    stage: tuple[int, str] | None = None
-    match event:
-        case events.DriverStarts():
-            stage = 0, "starting Spark again" if again else "starting Spark"
-        case events.SessionUp():
-            stage = 1, "Spark has started"
-        case events.Begun():
-            stage = 2, "reading the checkpoint" if again else "starting the job"
-        case events.Recovered():
-            stage = 3, "the job is running again" if again else "the job is running"
-        case events.Parked() | events.Struck():
-            stage = 4, "the job has reached the failpoint and is being killed"
-        case events.ExecutorKilled():
-            stage = 4, "the executor was killed, the job continues"
-        case events.Ended():
-            stage = 4, "the job has ended, reading the results"
-        case events.Killed():
-            stage = STEPS, "killed: every process is dead"
-        case _:
-            pass
-    return stage
 
 
 @contextmanager

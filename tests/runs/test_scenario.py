@@ -18,8 +18,8 @@ from labkit.cli.run import run_of
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Name
 from labkit.runs.choices import parts
+from labkit.runs.crash import takes_options
 from labkit.runs.scenario import Scenario, plan
-from labkit.runs.scenario.arguments import takes_options
 from labkit.runs.scenario.checks import after_crash
 from labkit.runs.scenario.options import Part, option, options_of
 

@@ -15,7 +15,6 @@ from labkit.core.failpoints import FailPoint
 from labkit.core.moments import NAMES
 from labkit.core.records import Record
 from labkit.core.strategies import Strategy
-from labkit.core.verdict import Verdict
 from labkit.core.words import sentence
 from labkit.runs.pages.code import Code
 from labkit.runs.pages.predicted import expected_of
@@ -48,24 +47,20 @@ def card(record: RunRecord) -> Card:
     ).head()
     shown = beside(
         head,
-        table(("", "should be", "found"), map(_row, rows)) if rows else _too_many(verdict),
+        _table(rows) if rows else para(f"{verdict_parts.rows(verdict)} in the end."),
         seen.line(tracks[key], key) if tracks and key is not None else "",
     )
+    wrong = dict(record.verdict_notes()).get("wrong")
     return Card(
         "",
         shown,
         para(_reason(record)),
         *([para(record.scenario.note, kind="lkc-under")] if record.scenario.note else []),
-        *_wrong(record),
+        *([para(sentence(wrong), kind="lkc-under")] if wrong else []),
         folds(_folds(record)),
         title=_title(record),
         plain=_plain(record, rows, tracks, key),
     )
-
-
-def _wrong(record: RunRecord) -> list[Html]:
-    message = dict(record.verdict_notes()).get("wrong")
-    return [para(sentence(message), kind="lkc-under")] if message else []
 
 
 def _title(record: RunRecord) -> str:
@@ -91,9 +86,9 @@ class Row(NamedTuple):
     is_wrong: bool
 
 
-def _row(row: Row) -> tuple[str | Cell, ...]:
-    name, should, count, is_wrong = row
-    return name, should, Cell(count, BAD) if is_wrong else count
+def _table(rows: Iterable[Row]) -> Html:
+    cells = ((row.name, row.should, Cell(row.actual, BAD) if row.is_wrong else row.actual) for row in rows)
+    return table(("", "should be", "found"), cells)
 
 
 def _rows(record: RunRecord) -> list[Row]:
@@ -134,10 +129,6 @@ def _is_small(path: Path) -> bool:
         return path.stat().st_size <= SMALL
     except OSError:
         return False
-
-
-def _too_many(verdict: Verdict) -> Html:
-    return para(f"{verdict_parts.rows(verdict)} in the end.")
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:

@@ -8,14 +8,14 @@ from labkit.core.errors import InvalidInput
 from labkit.core.strategies import Strategy
 from labkit.core.words import name_in, nearest
 from labkit.sinks import SINKS
+from labkit.view.card import Shown, framed, para
 from labkit.view.card import code as lines_of
-from labkit.view.card import framed, para
 
 SHOWN = ("begin", "pre_commit", "gathered", "commit")
 """The names of a sink's methods that write and commit, in the order in which a batch calls them."""
 
 
-class Code:
+class Code(Shown):
     """The source code of one sink strategy's methods that write and commit rows, which a notebook shows to learners."""
 
     def __init__(self, strategy: Strategy) -> None:
@@ -48,8 +48,6 @@ class Code:
 
     def __str__(self) -> str:
         return f"{self.file}\n{self.text}"
-
-    __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         lines = len(self.text.splitlines())

@@ -112,7 +112,7 @@ def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
     logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
     recovery = printable("; ".join(crash.get("recovery") or [])) or "nothing in doubt"
     return [
-        # The driver has written the checkpoint before it dies, nobody knows at which moments.
+        # The driver wrote the checkpoint before it died, but nobody knows at which moments.
         Step("driver", Event.CRASH, (), _kill(crash), changes=("checkpoint",)),
         Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
         Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),

@@ -1,6 +1,6 @@
 """Show the verdicts of all crashes as a grid: a row for each sink and store, a column for each failpoint.
 
-Each cell shows its verdict as a sign, a word and a shade, and leads to its run.
+Each cell shows its verdict as a sign, a word and a shade, and links to its run.
 """
 
 import json
@@ -20,7 +20,7 @@ from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.models.pipeline.state import STORES
 from labkit.sim.verdicts import verdict_of
 from labkit.view.assets import asset
-from labkit.view.card import Html, document, para, tag
+from labkit.view.card import Html, Shown, document, para, tag
 from labkit.view.charts import chart
 from labkit.view.signs import LOOKS, signed
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 JUMPED = "↩"
 """The sign for a cell in which a reader saw a value go back."""
-
 
 KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not have this failpoint."
 
@@ -58,7 +57,7 @@ class Square(NamedTuple):
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
-class VerdictGrid:
+class VerdictGrid(Shown):
     """A table of verdicts, all simulated or all real, by sink, store and commit order, and by failpoint."""
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
@@ -68,11 +67,10 @@ class VerdictGrid:
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
         """Return the cell at (row label, failpoint). Raises `InvalidInput` if there is none."""
-        cell_square = self._by_place().get(cell)
-        if cell_square is None:
-            rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
-            raise InvalidInput(f"the grid has no cell {cell} (row, failpoint); its rows are {rows}.")
-        return cell_square
+        square = self._by_place().get(cell)
+        if square is None:
+            raise InvalidInput(f"the grid has no cell {cell} (row, failpoint); its rows are {', '.join(self.rows)}.")
+        return square
 
     def _by_place(self) -> dict[tuple[str, str], Square]:
         return {(square.row, square.cell.point.value): square for square in self.squares}
@@ -152,8 +150,6 @@ class VerdictGrid:
         wide = max((len(str(square.cell)) for square in self.squares), default=0)
         return "\n".join(f"{str(square.cell).ljust(wide)}  {square.words}" for square in self.squares)
 
-    __repr__ = __str__
-
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         beside = f"{os.path.relpath(self._base)}/" if self._base is not None else ""
         return {"text/html": self.html(beside), "text/plain": str(self)}
@@ -172,17 +168,14 @@ def simulated() -> VerdictGrid:
 
 
 def _simulated() -> Iterator[Square]:
-    stores = {name: frozenset(_able(name)) for name in STORES}
+    stores = {
+        name: frozenset(each for each in Strategy if store.keyed or not each.facts.replaces)
+        for name, store in STORES.items()
+    }
     for cell in grid(stores):
         walk = crashed(cell.strategy, cell.order, cell.store, [Crash(cell.point)])
         verdict = verdict_of(walk)
         yield Square(cell, verdict.guarantee.value, bool(verdict.regression), verdict.because, str(walk.trace))
-
-
-def _able(store: str) -> Iterator[Strategy]:
-    for strategy in Strategy:
-        if not strategy.facts.replaces or STORES[store].keyed:
-            yield strategy
 
 
 def of_runs(base: Path) -> VerdictGrid:

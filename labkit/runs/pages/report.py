@@ -20,7 +20,7 @@ MOST_STEPS = 40
 
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
-    """Write an HTML report about one or more runs to `path`; `lead` is the first sentence of the page."""
+    """Write an HTML report about one or more runs to `path`; `lead` introduces the page."""
     page = template("report.html.jinja").render(title=title, lead=lead, runs=[shown(record) for record in records])
     durable.replace(path, page)
 

@@ -1,7 +1,7 @@
 """The scenario of a run: its job, store, order of commits and crashes, checked before anything starts.
 
-`scenario` declares every option, `options` defines an option's attributes, `checks` rejects bad combinations, and
-`arguments` derives function signatures. Nothing in this package starts a process.
+`scenario` declares every option, `options` defines an option's attributes, and `checks` rejects bad combinations.
+Nothing in this package starts a process.
 """
 
 from labkit.runs.scenario.checks import check_input

@@ -28,7 +28,8 @@ def in_counting_jobs(may: str) -> Need:
     `may` is the end of the error message. It says what only such jobs may do, such as `change the number of tasks`.
     """
     return Need(
-        lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
+        lambda scenario: scenario.job in STATEFUL,
+        f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}; choose one of them with --job.",
     )
 
 
