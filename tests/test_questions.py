@@ -278,7 +278,7 @@ def test_a_run_that_came_out_differently_says_so():
     say(CHOICE, "3")
     text = str(lab.answer("00-sample", 4))
     assert text.startswith("You said 3. It was 4.\nThis run came out differently")
-    assert "There, it is 6. Nothing on disk said so." in text
+    assert "The expected result is 6. Nothing on disk said so." in text
     assert "Three were there" not in text
 
 

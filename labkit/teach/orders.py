@@ -27,7 +27,7 @@ from labkit.view.grid import Grid, Square
 
 IN_WORDS = {
     World.SAME: "a repeated step gets the same rows",
-    World.OTHER: "a repeated step may get other rows, unless a plan says which",
+    World.OTHER: "a repeated step may get other rows, unless a stored plan fixes them",
 }
 """For each assumption under which a design is searched: which rows a step gets that is repeated after a crash."""
 

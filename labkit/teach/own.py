@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
-"""For each kind of store, the arguments that two queries pass to a sink before their name: with two writers, an epoch.
+"""The arguments that a sink gets before its query's name: for each kind of store, those of a first and a second query.
+
+Only a sink with two writers has one, the writer's epoch.
 """
 QUICK_SECONDS = 1200.0
 """The time limit of a whole quick test in a notebook; on two busy cores it takes about seven minutes."""
@@ -60,7 +62,7 @@ class Tried(OnCard):
 
     @property
     def kills(self) -> list[str]:
-        """A list of the guarantees that remained after a kill, one for each place in the sink's first batch.
+        """A list of the guarantees after a kill, one for each place in the sink's first batch where it was killed.
 
         If there are two writers, the older one was stopped at this place instead, and continued after the newer one.
         """
@@ -188,26 +190,26 @@ class Tested(OnCard):
         report, summary = self.report, self.report.summary
         runs = summary.results
         asked = [each for each in runs if each.group not in (Group.HEALTHY, Group.SEEING)]
-        # A pair of kills also has a run with its first kill alone, which counts as a place.
+        # For a pair of kills, the test also runs the first kill alone; that run counts as a place.
         places = sum(each.group is Group.CRASH for each in runs)
         pairs = sum(each.group is Group.PAIR for each in runs)
         and_pairs = f", and {_some(pairs, 'pair')} of kills" if pairs else ""
-        # `summary.weakest` leaves conditions out, but a learner who asked for one wants to know what it breaks.
+        # `summary.weakest` ignores conditions, but a learner who selected one wants to know what it breaks.
         weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
             headline = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
         elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
-            headline = "A run that was asked for proves nothing"
+            headline = "The result of a run is unknown"
         elif all(each.group is Group.CRASH for each in asked):
             headline = f"Nothing broke at the {_some(places, 'place')} tried"
         else:
-            headline = f"Nothing broke in the {_some(len(asked), 'run')} asked for"
+            headline = f"Nothing broke in the {_some(len(asked), 'run')} that you selected"
         lines = [
             sentence(headline),
             *(sentence(f"{each.title}: {_what_broke(each)}") for each in runs if each is not weakest),
             (
                 f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried{and_pairs}. "
-                "Any other one may break."
+                "A kill at any other place may still break the sink."
             ),
         ]
         word = BROKE if weakest else self.claim
@@ -302,7 +304,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
         wanted["only"] = _names(wanted["only"])
     folder = fresh_folder("crashtest")
     if stub := unwritten(Path(subject.rpartition(":")[0])):
-        why = f"{stub} is not written yet: the exercise is open."
+        why = f"{stub} is not written yet; solve its exercise, then call lab.save_sink() and this function again."
         return Untested(subject, why, folder / "certificate.html")
     try:
         report = test(subject, folder=folder, tell=_teller(), **wanted)

@@ -11,7 +11,7 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 
 WRITTEN = "Written by lab.save_sink."
-"""The text that marks a file written by `save_sink`, which replaces no other file."""
+"""A text in every file that `save_sink` wrote; it refuses to replace a file without this text."""
 STORES: Mapping[str, tuple[str, str]] = {"table": ("Table", ".db"), "folder": ("Folder", ".files")}
 """For each kind of store, its class in `labkit.teach.own_store` and the suffix of the store's file or folder."""
 SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encoding="utf-8")
@@ -33,7 +33,8 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab
         raise InvalidInput(f"{called}: the sink is {_what(sink)}; define it in a cell as a function, with def.")
     if not source.startswith(f"def {name}("):
         raise InvalidInput(
-            f"{called}: Python does not know the source of this function; define it in a cell, with def."
+            f"{called}: labkit finds no source of this function that begins with def; define it in a cell, with def "
+            "and without a decorator."
         )
     if kind not in STORES:
         raise InvalidInput(f'{called}: kind="{kind[:40]}" is not accepted; write "table" or "folder".')
@@ -92,4 +93,4 @@ def unwritten(file: Path) -> str:
         return ""
     last = first.body[-1]
     is_stub = isinstance(last, ast.Raise) and "NotImplementedError" in ast.unparse(last)
-    return first.name if is_stub and len(first.body) < 3 else ""  # a docstring above it
+    return first.name if is_stub and len(first.body) < 3 else ""  # it may have a docstring

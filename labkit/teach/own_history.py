@@ -2,11 +2,11 @@
 
     python -m labkit.teach.own_history NAME
 
-runs the file in a process of its own and tests the function NAME in it, so that a file that ends its process does not
-end the learner's notebook. The process prints one line of JSON.
+runs the file in a separate process and tests the function NAME in it, because a file that ends its process must not end
+the learner's notebook. The process prints one line of JSON.
 
-The file is the learner's own, written by `save_sink` and then edited by hand. The progress file keeps the result of
-each test, by the notebook after which the sink was tested (its edition).
+`save_sink` writes the file, and the learner then edits it by hand. The progress file stores the result of each test
+under the number of the notebook after which the sink was tested (its edition).
 """
 
 import os
@@ -75,11 +75,9 @@ class SinkHistory(OnCard):
         ]
         still = next((each for each in self.tried.axes if each.wrong), None)
         kept = len(TESTED) - len(self.wrong)
-        replaced = f"{FILE} had another sink; it is kept as {self.kept}. " if self.kept else ""
+        replaced = f"{FILE} contained another sink, which is now in {self.kept}. " if self.kept else ""
         under = replaced + (
-            f"What still breaks: {still.axis}. {sentence(still.wrong)}"
-            if still
-            else "Nothing broke that was tried here."
+            f"What still breaks: {still.axis}. {sentence(still.wrong)}" if still else "No test here found a fault."
         )
         head = f"{kept} of {len(TESTED)} hold"
         return Card(
@@ -87,7 +85,7 @@ class SinkHistory(OnCard):
             para(under),
             table(("edition", *_HEADS), rows),
             title=f"Your sink, {FILE}",
-            under="Real kills of a real store; the engine is simulated. Notebook 14 tries the same file on real Spark.",
+            under="Real kills, a real store, a simulated engine. Notebook 14 tests the same file on real Spark.",
             tone=DIM if 0 < kept < len(TESTED) else GOOD if kept else BAD,
             plain=[f"{FILE}: {head}", *columns([("edition", *_HEADS), *rows]).splitlines(), under],
         )
@@ -182,7 +180,7 @@ def _tried() -> own.Tried:
 
 def _in_file(name: str) -> Callable[..., Any]:
     """Run `my_sink.py`, and return the function `name` that the file defines."""
-    # The file may import modules beside it, as a notebook may.
+    # The file may import modules in its folder, as a notebook may.
     sys.path.insert(0, str(Path.cwd()))
     try:
         with time_limit(FILE_SECONDS):
@@ -197,7 +195,7 @@ def _in_file(name: str) -> Callable[..., Any]:
         ) from None
     if not callable(found):
         raise InvalidInput(
-            f"{FILE}: after the file has run, {name} is no longer a function; let {name} be your function again."
+            f"{FILE} assigns another value to {name}, which is then no longer a function; remove this assignment."
         )
     sink: Callable[..., Any] = found
     return sink

@@ -1,6 +1,6 @@
 """The object `db` or `folder` that real Spark passes to a learner's sink: an SQLite database, or a folder of files.
 
-The classes are in this module, and not in the sink's file, so that a crash test names the sink's own lines.
+The classes are not in the sink's file, because a crash test names lines of that file, and these should be the sink's.
 """
 
 import sqlite3
@@ -42,16 +42,13 @@ class Table:
 
     @staticmethod
     def empty(file: str) -> None:
-        """Delete the database and the journal that a killed writer may have left, before the next run of a test."""
+        """Delete the database, and the journal that a killed writer may have left, before the next run of a test."""
         for name in (f"{file}-journal", file):
             Path(name).unlink(missing_ok=True)
 
 
 class Folder(store.Folder):
-    """The store that a sink gets as its argument: a folder of text files.
-
-    Readers see only the rows in files that `manifest.json` lists.
-    """
+    """The folder of text files that a sink receives; readers see only the rows in files that `manifest.json` lists."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, most=-1)

@@ -38,10 +38,10 @@ def simulate(
 ) -> Walk:
     """Simulate what `lab.crash` does on real Spark: crash a job with three records, and judge the rows.
 
-    `at` is a failpoint (crash point), or a list in which the nth failpoint kills the nth driver. `order` is the
-    order of writes; without it, the sink's usual one is used. `source` is `log`, which can be read again after a
-    crash, or `socket`, which cannot. Raises `InvalidInput` for a sink, order, store, source or failpoint that the
-    simulator lacks.
+    `at` is a failpoint (crash point), or a list in which the nth failpoint kills the nth driver. `order` is the commit
+    order, such as `engine` or `decision`; without it, the sink's usual one is used. `source` is `log`, which can be
+    read again after a crash, or `socket`, which cannot. Raises `InvalidInput` for a sink, order, store, source or
+    failpoint that the simulator lacks.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
@@ -56,7 +56,7 @@ def simulate(
 def points(sink: str, order: str | None = None) -> list[str]:
     """Return the names of the failpoints (crash points) that a batch of this sink passes, in order of time.
 
-    Raises `InvalidInput` if the sink is unknown or does not support the order of writes `order`.
+    Raises `InvalidInput` if the sink is unknown or does not support the commit order `order`.
     """
     return [point.value for point in POINTS[_sink(sink, order)]]
 

@@ -28,7 +28,11 @@ def ask(name: str) -> None:
         try:
             questions.ask(name)
         except InvalidInput:
-            _refuse_exercise(name)
+            exercises = _part("labkit.teach.exercises.registry")
+            if exercises and name in exercises.assignments():
+                raise InvalidInput(
+                    f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.'
+                ) from None
             raise
 
 
@@ -80,9 +84,9 @@ def progress(notebook: str | None = None) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete your answer to the exercise `name` and its progress, or your prediction if `name` is a question.
 
-    Without a name, deletes the answers and progress of all exercises. Without `confirm=True`, deletes nothing. After
-    the reset of a single exercise, its cell with gaps to fill in appears again. Raises `InvalidInput` if neither an
-    exercise nor a question has that name.
+    Without a name, deletes the answers and progress of all exercises. Without `confirm=True`, deletes nothing. If you
+    reset a single exercise, its original cell with the gaps to fill in appears again. Raises `InvalidInput` if neither
+    an exercise nor a question has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -95,11 +99,11 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
     """Kill your sink before every statement of its batches, and report which guarantees break, within seconds.
 
-    The store and the kills are real; the engine is simulated. Each row that it passes to your sink has an id that no
-    other row has, in any batch. `kind` is the kind of store: `"table"`, `"folder"`, or `"writers"`, a table with two
-    writers, the older of which is suspended while a newer one takes over. If no fault is found, the sink is also tested
-    with twelve batches, with items such as `O'Brien`, and with two queries of similar names. Raises `InvalidInput` if
-    `kind` is unknown or the function cannot be called as a sink.
+    The store and the kills are real; the engine is simulated. The engine gives every row a unique id, across all
+    batches. `kind` is the kind of store: `"table"`, `"folder"`, or `"writers"`. The last is a table with two writers:
+    the older one is suspended while a newer one takes over. If no fault is found, the sink is also tested with twelve
+    batches, with items such as `O'Brien`, and with two queries of similar names. Raises `InvalidInput` if `kind` is
+    unknown or the function cannot be called as a sink.
     """
     module = _own("lab.try_sink", "own")
     return module.try_sink(sink, kind) if module else None
@@ -144,27 +148,21 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     return module.crash_test(subject, options=options) if module else None
 
 
-def _refuse_exercise(name: object) -> None:
-    exercises = _part("labkit.teach.exercises.registry")
-    if exercises and isinstance(name, str) and name in exercises.assignments():
-        raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
-
-
 def _exercises() -> ModuleType | None:
     module = _part("labkit.teach.exercises.check")
     if module is None:
-        print("Exercises are not checked here.")
+        print("Exercises are not checked here, because the grader itself checks the answers.")
     return module
 
 
 def _own(name: str, module: str) -> ModuleType | None:
-    """Return the module `module`, which tests a learner's own sink; if it cannot run here, print why and return None.
+    """Return `labkit.teach.<module>`, which tests a learner's own sink; if it cannot run here, print why, return None.
 
-    `name` is the function that the learner called. The module cannot run in a browser, which cannot kill a sink, nor in
-    a notebook under grading, because the grader itself checks the answers.
+    `name` is the function that the learner called. The module cannot run in a browser, which cannot kill a sink. During
+    grading it does not run either, because the grader itself checks the answers.
     """
     if IN_BROWSER:
-        print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")
+        print(f"{needs_installation(name)} The text below describes the output that an installed lab shows here.")
         return None
     return import_module(f"labkit.teach.{module}") if _exercises() else None
 

@@ -363,7 +363,7 @@ def test_the_card_of_a_crash_test_says_what_the_report_says(
         (1, {}, "not refuted (1 of 4 points)", "Nothing broke at the 1 place tried."),
         (2, {}, "it breaks", "killed: 1 row there more than once."),
         (0, {}, "it breaks", "killed: 1 row lost."),
-        (1, {"unknown": "no proof"}, "unknown", "asked for proves nothing."),
+        (1, {"unknown": "no proof"}, "unknown", "result of a run is unknown."),
         (1, {"stuck": "Error"}, "it breaks", "killed: the job fails again and again."),
         (1, {"stuck": "Error", "unknown": "no answer"}, "it breaks", "since no answer"),
     ],
@@ -387,7 +387,7 @@ def test_a_short_test_says_what_breaks_and_claims_no_guarantee(
 def test_runs_that_are_no_kills_are_no_places(tmp_path: Path) -> None:
     (tmp_path / "only").mkdir()
     found = crash_tested(tmp_path / "only", group=Group.IDENTITY)
-    assert "Nothing broke in the 1 run asked for." in str(found)
+    assert "Nothing broke in the 1 run that you selected." in str(found)
     assert "No guarantee: 0 of 4 places tried." in str(found)
 
 
@@ -406,7 +406,7 @@ def test_what_the_test_does_not_see_is_told(tmp_path: Path) -> None:
     doubt = {"group": Group.SEEING, "unknown": "line 3 writes unseen"}
     said = str(crash_tested(tmp_path / "only", **doubt))
     assert "Killed: unknown, since line 3 writes unseen." in said
-    assert "proves nothing" in said
+    assert "result of a run is unknown" in said
 
 
 def test_no_place_is_not_the_whole_test() -> None:

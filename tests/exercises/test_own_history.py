@@ -80,7 +80,7 @@ def test_an_early_notebook_that_is_run_again_takes_nothing_from_the_file() -> No
     assert kept.read_text(encoding="utf-8") == better
     assert MARKER.strip() not in FILE.read_text(encoding="utf-8")
     shown = str(SinkHistory(own.Tried("my_sink", [], []), [], kept))
-    assert "my_sink.py had another sink; it is kept as my_sink_1.py." in shown
+    assert "my_sink.py contained another sink, which is now in my_sink_1.py." in shown
     assert sorted(path.name for path in Path().glob("*.py")) == ["my_sink.py", "my_sink_1.py"]
 
 

@@ -25,7 +25,7 @@ WORDS = {
     "again": "Ask me again",
     "said": "Noted. The answer is below.",
     "skipped": "Shown without a prediction. The answer is below.",
-    "covered": "Covered until you have predicted, or chosen: show me without one.",
+    "covered": 'Covered until you have predicted, or pressed "show me without one".',
 }
 """The labels and fixed sentences of the form."""
 
@@ -61,8 +61,7 @@ class OpenQuestion:
             raise InvalidInput(
                 "The answer has been shown already, so your prediction can no longer change."
                 if self.prediction
-                else "The answer was shown before your prediction arrived. To predict nevertheless, "
-                "run this cell again."
+                else "The answer was shown before your prediction arrived. To predict anyway, run this cell again."
             )
         why = str(message.get("why", ""))
         text = None if "skip" in message else self.question.parse(message["said"])

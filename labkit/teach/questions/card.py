@@ -51,8 +51,8 @@ class Answer(Shown):
         if self.outcome == expected:
             return self.question.because
         return (
-            "This run came out differently from the one in the question, for example because a parameter was changed. "
-            f"There, {_it('it is', expected)} {self.question.because}"
+            "This run came out differently from the run in the question, for example because you changed a parameter. "
+            f"{_it('The expected result is', expected)} {self.question.because}"
         )
 
     def reply(self, words: Answers | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Store a learner's predictions in the progress file beside the notebooks, or in memory if it cannot be written.
+"""Store a learner's predictions in the progress file next to the notebooks, or in memory if it cannot be written.
 
 A prediction can be changed until its answer is shown. Learners own the file and may put anything into it, so all its
 content is validated. Nothing is stored for a learner who made no prediction.

@@ -1,4 +1,4 @@
-"""Read the questions of the course from their files; invalid data is refused with one sentence.
+"""Read the questions of the course from TOML files, and refuse an invalid file with one sentence.
 
 Predictions and results both become tuples of texts (`Answers`), so that they can be compared.
 """
@@ -29,7 +29,7 @@ MOST = 3
 LONGEST_OPTION = 80
 LONGEST_NUMBER = 40
 
-CHOOSE = "Choose an option first, or the button: show me without one."
+CHOOSE = 'Choose an option first, or press "show me without one".'
 WRITE = "Write a number first, such as 6 or 0.5."
 """The message for a learner whose prediction is not a number."""
 
@@ -198,13 +198,13 @@ class _Table(msgspec.Struct):
         """Return a contradiction between fields of this question, with a remedy, as text; empty if there is none."""
         is_number, is_list = self.kind is Kind.NUMBER, isinstance(self.right, list)
         if is_number and (self.options or not isinstance(self.right, int | float)):
-            return "a number has no options, and right is the number; write right = 6"
+            return "a number has no options; remove options, and write the number, as in right = 6"
         if not is_number and len({each.lower() for each in self.options}) < max(2, len(self.options)):
             return "at least two different options are needed; write options = [...]"
         if is_list is not (self.kind is Kind.SEVERAL) or not (is_number or self.right):
-            return "right does not fit the kind; write one option, or for several a list of those that hold"
+            return "right does not fit the kind; write one option for a choice, and a list of options for several"
         if self.replies and self.kind is not Kind.CHOICE:
-            return "only a choice has [if] sentences; leave them out"
+            return "only a choice has [if] sentences; remove them"
         named = {"right": [] if is_number else self.wanted(), "[if]": self.replies, "means": self.means.values()}
         for key, values in named.items():
             if unknown := [each for each in values if each not in self.options]:
