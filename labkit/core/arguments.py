@@ -1,7 +1,7 @@
 """Check the arguments of a call against the function's annotations, and answer a mismatch with one sentence.
 
-The sentence names the argument, the types that it may have, and an example call. Errors that the function
-itself raises pass through unchanged, because an error from within is a defect.
+The sentence names the argument, the types that it may have, and an example call. Errors that the function itself
+raises pass through unchanged, because the caller did not cause them.
 """
 
 import inspect
@@ -102,7 +102,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
-    # A text is a sequence of texts, so the recursion would never end.
+    # A `str` is a sequence of `str`, so the recursion would never end.
     if isinstance(value, Sequence) and not isinstance(value, str) and len(inside) == 1:
         return all(fits(each, inside[0]) for each in value)
     return True

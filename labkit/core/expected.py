@@ -11,11 +11,11 @@ from operator import ge
 from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch, Record
 
-# An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
-# which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because
-# observations may come in any order: each then costs one cache miss, whereas one array for each part would cost a miss
-# for each array. The constants are the layouts of the parts, the positions where some start, and the values for "no
-# record".
+# An expected record is packed into 34 bytes: its value, the numbers of its key and its planned batch; whether it has an
+# effect, and which batch and incarnation wrote it; a bit for each anomaly. The parts of a record are side by side,
+# because observations may come in any order: each then costs one cache miss, whereas one array for each part would cost
+# a miss for each array. The constants are the layouts of the parts, the positions where some start, the size of a
+# record, and the values for "no record".
 NEW, FACTS, EFFECT = (struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq"))
 NUMBER = struct.Struct("=8xi22x")
 PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
@@ -60,7 +60,7 @@ class ExpectedRecords:
         number_of: dict[str, int] = defaultdict(count().__next__)
         self.rows, offsets = bytearray(), array("q")
         records = iter(records)
-        while some := list(islice(records, 500)):  # few enough not to wake the garbage collector
+        while some := list(islice(records, 500)):  # so few that they do not start a garbage collection
             its_offsets, keys, values = zip(*some, strict=True)
             offsets.extend(its_offsets)
             self.rows += b"".join(map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1)))
@@ -92,7 +92,7 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, its key's number, its planned batch's number, and whether readers saw the record."""
+        """Return a record's value, the numbers of its key and planned batch (or -1), and whether it has an effect."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

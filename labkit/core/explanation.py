@@ -1,7 +1,8 @@
 """Decide whether some failure-free run produces the same observations, and if not, find where the observations
 diverge.
 
-A **failure-free run** is what a reader sees if nothing fails: a sequence of rows and readings in which
+A **failure-free run** is what a reader sees if nothing fails: a sequence of rows, and of readings of the whole store,
+in which
 
 - the **effect** of each record appears once, and the effects of one key appear in the order of its records. Keys and
   batches interleave freely, because tasks commit independently and a verdict assumes no order between keys;
@@ -177,7 +178,7 @@ class _Watch(ABC):
     """Yields a history's rows and readings unchanged, and notes the first that no run without failures could show."""
 
     may_skip: ClassVar[bool]
-    """Whether readers may miss records of a key, as with upserts; if rows are appended, every record must appear."""
+    """Whether a record of a key may never appear, as with upserts; if rows are appended, every record must appear."""
     _following: Sequence[int]
     """For each record, the first later record of the same key that may follow it; -1 if none."""
 

@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A row becomes visible or, if `goes`, disappears, at the time `at`, which is None if unknown."""
+    """A change that readers could see: `row` becomes visible or, if `goes`, disappears, at the time `at` (or None)."""
 
     row: Observation
     at: Span | None
@@ -209,7 +209,10 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Key(ABC):
-    """The rows of one key that a reader sees now, and how long the key's values have been wrong or hidden so far."""
+    """The rows of one key that a reader sees now, and how long the key's values have been wrong or hidden so far.
+
+    An argument `place` is the position of a row's record among its key's records; -1 if no input explains the row.
+    """
 
     due: int = 0
     appeared: set[int] = field(default_factory=set)
@@ -220,10 +223,7 @@ class _Key(ABC):
     """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
-        """Count `record`, an expected record of the key that this object describes.
-
-        Returns the record with its position, from 0, among the key's records.
-        """
+        """Count an expected record of this key, and return it with its position, from 0, among the key's records."""
         self.due += 1
         return _Place(record, self.due - 1)
 
@@ -233,9 +233,8 @@ class _Key(ABC):
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
         """Note how long a row was held back: when it was complete in the store, and when readers could first see it.
 
-        `sight` says when `row` became visible, and `place` is the position of its record among its key's records, or
-        -1 if no input explains the row. `earliest` is a dict from offset to the time at which the first row of the
-        record with this offset was complete. Only the first right row of a record counts, and only if it was not
+        `sight` says when `row` became visible. `earliest` is a dict from offset to the time at which the first row of
+        the record with this offset was complete. Only the first right row of a record counts, and only if it was not
         visible as soon as it was written.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
@@ -246,20 +245,14 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply the change that `sight` shows, and note its time if it makes the key's rows wrong or right.
-
-        `place` is the position of the row's record among its key's records, or -1 if no input explains the row.
-        """
+        """Apply the change that `sight` shows, and note its time if it makes the key's rows wrong or right."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add the row of `sight` to the rows of its key that readers see, or remove the row if `sight.goes`.
-
-        `place` is the position of the row's record among its key's records, or -1 if no input explains the row.
-        """
+        """Add the row of `sight` to the rows of its key that readers see, or remove the row if `sight.goes`."""
 
     @abstractmethod
     def is_wrong_now(self) -> bool:

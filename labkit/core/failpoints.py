@@ -1,7 +1,7 @@
-"""All failpoints by name: the points of a batch at which the lab can kill a run. Each has a sentence for learners.
+"""All failpoints by name: the points of a batch at which labkit can kill a run. Each has a sentence for learners.
 
-A failpoint is named by the state of the protocol's participants, not by the callback that runs. The simulators and the
-real runner share this enumeration. `labkit.spark.reach` stops a process at a point, and
+A failpoint's name states what the sink, source or engine has done by then, not which callback runs. Simulators and real
+runs use the same failpoints. In a real run, `labkit.spark.reach` stops a process at a failpoint, and
 `labkit.host.processes.supervisor` kills it.
 """
 
@@ -82,13 +82,13 @@ SENTENCES = {
 }
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
-"""The failpoints (crash points) inside a Spark task. With foreachBatch, the driver writes the rows and passes them."""
+"""The failpoints (crash points) inside a Spark task. With foreachBatch the driver passes them, as it writes rows."""
 
 RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 
 
 class Extent(StrEnum):
-    """How much of one part of the work on a micro-batch, such as writing, is done: nothing, a part, or all of it."""
+    """How much of a step of a micro-batch, such as writing its rows, is done: nothing, a part, or all of it."""
 
     NOT = "not at all"
     PART = "in part"
@@ -123,7 +123,7 @@ class EngineLogs(NamedTuple):
 
 
 _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
-"""In the order log-then-commit, the sink passes these points only after `commits/N` is durable."""
+"""Failpoints that the sink passes only after `commits/N` is durable, if the commit order is log-then-commit."""
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
@@ -166,6 +166,6 @@ def parse_crash(text: str) -> Crash:
     point = FailPoint(name)
     if at and point.in_recovery:
         raise InvalidInput(
-            f"--crash {text}: the failpoint {name} is in recovery, outside of any batch; leave out @{number}."
+            f"--crash {text}: the failpoint {name} is in recovery, outside of any batch; leave @{number} out."
         )
     return Crash(point, int(number) if at else 0)

@@ -4,19 +4,18 @@ Simulated traces and real runs both end here, and no other code counts lost, dup
 *observation* is a row that a reader could have seen. An expected record *explains* it if offset, key and value agree.
 An observation is an *effect* unless its transaction was aborted. Each property forbids one anomaly:
 
-- **lost**: with rows, a record without an effect. With upserts, a later value of a key contains the earlier ones, so a
-  record is lost if it comes after the record that its key's last effect shows, or if nothing explains that last effect.
+- **lost**: if rows are appended, a record without an effect. With upserts, a later value of a key contains the earlier
+  ones, so a record is lost if it is later than the record that explains its key's last effect, or if no record does.
 - **duplicate**: a record with two or more effects. Repeating an upsert is not a duplicate.
 - **regression**: an explained observation whose offset is smaller than the largest one seen before for its key.
 - **aborted_read**, **precommitted_read**: an observation whose transaction was aborted, or was not yet decided.
-- **fractured_read**: a record that had its effect at a reading while another record of its batch had none.
+- **fractured_read**: a record whose effect a reading shows, while another record of its batch has no effect there.
 - **unexpected**: an effect that no record explains.
 
 A record is *unseen* rather than lost if a hidden row explains it, because that row's transaction is still open.
 Each list contains an offset once, with its first case as witness, sorted by offset; regressions keep the order
-in which they happened. Long histories go to `labkit.core.judge_large`, which returns the same verdict.
-
-The judge does not depend on hash order.
+in which they happened. Long histories go to `labkit.core.judge_large`, which returns the same verdict. Neither judge
+depends on hash order.
 """
 
 import struct

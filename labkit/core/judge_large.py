@@ -1,8 +1,8 @@
-"""The judge for long histories: the same verdict as `labkit.core.judge`, within a gigabyte for millions of records.
+"""The judge for long histories: the same verdict as `labkit.core.judge`, for millions of records in less than 1 GB.
 
-`labkit.core.judge` defines the properties; a property test compares the two judges down to the last witness.
-This judge keeps each expected record as a row of bytes, and makes one pass over the observations without
-storing them.
+`labkit.core.judge` defines the properties; a property test compares the verdicts and witnesses of the two judges. To
+save memory, this judge packs each expected record into some bytes, and reads the observations once without storing
+them.
 """
 
 from array import array
@@ -58,7 +58,7 @@ class _PlannedBatches:
             plan_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
         self.absent.append(0)
-        for byte in range(plan_of.itemsize):  # of all rows at once
+        for byte in range(plan_of.itemsize):  # one byte of all records at once
             expected.rows[PLAN_AT + byte :: SIZE] = plan_of.tobytes()[byte :: plan_of.itemsize]
 
     def appear(self, index: int, plan: int) -> None:
@@ -73,7 +73,7 @@ class _PlannedBatches:
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
-        self.absent[-1] = 0  # of no batch
+        self.absent[-1] = 0  # the entry for records without a planned batch
         return compress(fresh, map(self.absent.__getitem__, numbers))
 
 
@@ -101,7 +101,6 @@ class _Cases:
         if index < 0:
             return self._add_other(offset)
         place = index * SIZE + MARKS_AT
-        # One bit for each record and anomaly records whether it is listed, so that a list needs no set of offsets.
         if self.rows[place] & self.bit:
             return False
         self.rows[place] |= self.bit
@@ -142,9 +141,10 @@ class _Tally:
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
         self.planned_batches = _PlannedBatches(history.planned_batches, expected)
-        # By key, side by side: its latest record that was read, and the record of its last effect
+        # For each key two entries: its latest record that was read, and the record of its last effect.
         self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
+        """For each key whose last effect no record explains, the value of this effect."""
         self.cases = {
             anomaly: _Cases(expected.rows, 1 << number, in_order=anomaly == "regression")
             for number, anomaly in enumerate(LISTS)
@@ -168,8 +168,7 @@ class _Tally:
             if index < 0 or value != right or key != keys[number]:
                 self._unexplained(index, event)
                 continue
-            # Each key has two entries side by side: the latest record that was read, and the record of the last effect.
-            number *= 2
+            number *= 2  # `latest` has two entries for each key
             if index > latest[number]:
                 latest[number] = index
             elif index < latest[number] and regression.add(index, offset):
@@ -178,8 +177,7 @@ class _Tally:
                 continue
             self.rows += 1
             latest[number + 1] = index
-            # The last effect of this key was unexplained and now is explained; almost no history has such keys.
-            if odd:
+            if odd:  # false in almost every history, so that few rows pay for the look-up
                 odd.pop(key, None)
             if not has_effect:
                 self.planned_batches.appear(index, plan)
@@ -193,7 +191,8 @@ class _Tally:
             return
         self.rows += 1
         key = self.expected.key(index) if index >= 0 else row.key
-        self.odd[key if key == row.key else row.key] = row.value  # one object for a key: there may be millions
+        # If possible the record's text object, because a second one for each of millions of keys would take memory.
+        self.odd[key if key == row.key else row.key] = row.value
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
@@ -250,11 +249,11 @@ class _Tally:
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
-        # An unexplained row may have an offset of any size.
+        # A list if there are unexplained rows, because their values may exceed 64 bits.
         values: MutableSequence[int] = last if odd else array("q", last)
         keys.extend(odd)
         values.extend(odd.values())
-        expected.rows.clear()  # which the lists of anomalies also hold
+        expected.rows.clear()  # in place, because each `_Cases` refers to it as well
         del (self.latest, self.planned_batches, self.odd, odd, expected.keys, expected.table, expected.sparse)
         return ByKey(keys, values)
 

@@ -1,7 +1,7 @@
-"""The kinds of option values: how each is typed, checked, and written as JSON.
+"""The kinds of option values, such as numbers and names: how users type a value, how it is checked and stored as JSON.
 
-A *word* is the typed form of a value, on the command line or in Python (`"wal"`, `3`, `True`); the *value* is what the
-settings store (`Strategy.WAL`). A kind does not know the option's name, so its caller adds that to an error.
+A *word* is what a user types, on the command line or in Python (`"wal"`, `3`, `True`); the *value* is what the settings
+store (`Strategy.WAL`). A kind does not know the option's name, so its caller adds the name to an error.
 """
 
 import math
@@ -18,14 +18,17 @@ Plain = str | int | float | bool | Sequence[str] | None
 """A value in JSON or TOML."""
 
 Word = Any
-"""The typed form of a value: text, number, bool, path or a list of texts. None if nothing is typed."""
+"""What a user types for a value: text, number, bool, path or a list of texts. None if the user typed nothing."""
 
 ValueT = TypeVar("ValueT")
 NameT = TypeVar("NameT", bound=StrEnum)
 
 
 class Unfit(Exception):
-    """Raised for an unfit value; the message says what to write. `word` is the wrong part, or None for the whole."""
+    """Raised for a value that an option cannot have; the message says what to write instead.
+
+    `word` is the wrong part of the value, or None if the whole value is wrong.
+    """
 
     def __init__(self, remedy: str, word: object = None) -> None:
         super().__init__(remedy)
@@ -41,7 +44,7 @@ class Kind(ABC, Generic[ValueT]):
     """Types that a Python caller may pass, other than `annotation`."""
     metavar: str | None = None
     """The placeholder for the value in the help text; None if the type says enough."""
-    unmatched = "write a text."
+    unmatched = "write text."
     """The instruction that an error shows for a value of the wrong type."""
 
     @abstractmethod
@@ -69,7 +72,7 @@ class Kind(ABC, Generic[ValueT]):
 class Text(Kind[str]):
     """The type of an option whose value is text. If `form` is given, the text must match this regular expression."""
 
-    def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
+    def __init__(self, form: str = "(?s).*", complaint: str = "write text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
 
     def read(self, word: object) -> str:
@@ -101,7 +104,10 @@ class Key(Kind[str]):
 
 
 class Name(Kind[NameT]):
-    """The type of an option whose value is a member of an enumeration; users type the member's value, such as `wal`."""
+    """The type of an option whose value is a member of an enumeration; users type the member's value, such as `wal`.
+
+    `unsaid` is a member that users cannot type.
+    """
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
@@ -111,18 +117,15 @@ class Name(Kind[NameT]):
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """Return the text by which users type a member of an enumeration, or None if users cannot type this member."""
+        """Return the text that users type for a member of the enumeration, or None for `unsaid`."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """Return the JSON value of an enumeration's member, even if users cannot type this member."""
+        """Return the JSON value of a member of the enumeration, also of `unsaid`."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return the text that users type for the member with the JSON value `plain`; None if they cannot type it.
-
-        The text is the JSON value itself.
-        """
+        """Return what users type for the member with the JSON value `plain`: the same text, or None for `unsaid`."""
         return None if plain == self._unsaid else plain
 
 
@@ -221,7 +224,7 @@ class Many(Kind[tuple[ValueT, ...]]):
     def read(self, word: object) -> tuple[ValueT, ...]:
         if not isinstance(word, list | tuple):
             raise Unfit(
-                f'write a list, as in ["{word}"].' if isinstance(word, str) else "it is no list; write a list of texts."
+                f'write a list, as in ["{word}"].' if isinstance(word, str) else "not a list; write a list of texts."
             )
         words = list(word)
         if self._separator and all(isinstance(each, str) for each in words):

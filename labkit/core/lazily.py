@@ -1,4 +1,4 @@
-"""A mapping that imports a module only when somebody looks up its entry."""
+"""A mapping that imports a module only when somebody looks up its entry, so that a command loads only what it uses."""
 
 from collections import UserDict
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Lazily(UserDict[str, T]):
-    """A mapping from names to objects, each of which is the attribute `attribute` of a module.
+    """A mapping from names to objects, each of which its own module defines under the name `attribute`.
 
     `modules` maps each name to its module. Looking up a name imports its module, but listing the names does not.
     """
@@ -17,7 +17,7 @@ class Lazily(UserDict[str, T]):
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:
         super().__init__()
         self._attribute = attribute
-        self.data |= modules  # type: ignore[arg-type]  # the name of a module stands for its object
+        self.data |= modules  # type: ignore[arg-type]  # until it is needed, an object is the name of its module
 
     def __getitem__(self, name: str) -> T:
         entry = self.data[name]

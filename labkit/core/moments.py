@@ -1,8 +1,8 @@
 """The nine moments of a batch: the failpoints from its plan to `commits/N`, each with a short name and plain words.
 
-The names are those that the course uses. They have no numbers, because the order of the moments depends on the sink: in
-Flink's order a batch is *noted* before it is *committed*. The facts of a strategy (`labkit.core.strategies`) say which
-moments its batches have, and in which order.
+The course uses these names. They have no numbers, because the order of the moments depends on the sink: in Flink's
+order a batch is *noted* before it is *committed*. The facts of a strategy (`labkit.core.strategies`) say which moments
+its batches have, and in which order.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ _OF_ANY = (
     NOTED,
 )
 _ANY = {step.point: step for step in _OF_ANY}
-"""For each of the nine failpoints, what has happened there, in words that fit every sink."""
+"""For each of the nine failpoints, the work done before it, in words that are true of every sink."""
 
 
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:

@@ -1,8 +1,8 @@
-"""One way to declare an option: a dataclass field that carries all facts about it.
+"""Declare an option of a command once, as a dataclass field that carries all facts about the option.
 
-The command line, Python's arguments, a project's file, JSON, the printed command and every error message are derived
-from the fields of a subclass of `Options`. Runs, crash tests and gradings declare their options this way; parameters of
-simulators use the same kinds of values.
+labkit derives the command line, the arguments in Python, the keys of a project's file and of JSON, the printed command
+and the error messages from the fields of a subclass of `Options`. Runs, crash tests and gradings declare their options
+this way; parameters of simulators use the same kinds of values.
 """
 
 import inspect
@@ -20,7 +20,7 @@ DefaultT = TypeVar("DefaultT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 _KEY = "option"
 _SHOWN = 80
-"""The number of characters of a wrong value that an error message repeats."""
+"""The largest number of characters of a wrong value that an error message repeats."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Option(Generic[ValueT]):
     json: str = ""
     """The option's name in JSON and in a project's file, if it is not `keyword`."""
     in_every_json: bool = False
-    """Whether every JSON file has the option; otherwise files from before the option existed can still be read."""
+    """Whether a JSON file without the option is refused; if not, files that are older than the option can be read."""
     in_project: bool = True
     """Whether a project's file may set the option."""
     argument: str = ""
@@ -67,7 +67,7 @@ class Option(Generic[ValueT]):
     names_subject: bool = False
     """Whether the option names the subject under test, on the command line or in the project's file."""
     instead_of: Collection[str] = ()
-    """Keywords of options that this one replaces: if it is typed, a project's file cannot set them."""
+    """Keywords of the options that this one replaces: if a user types it, a project's file does not set those."""
 
     @property
     def parameter(self) -> str:
@@ -180,7 +180,7 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return what `to_json` encoded. Raises `InvalidInput` for wrong values, `KeyError` for missing ones."""
+        """Return the settings that `to_json` encoded. Raises `InvalidInput` or, if a value is missing, `KeyError`."""
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:
@@ -218,7 +218,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Return a function after replacing `**words` by `arguments` in the signature that documentation shows."""
+    """Replace `**words` by `arguments` in the signature that documentation shows for `function`, and return it."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

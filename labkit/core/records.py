@@ -1,7 +1,7 @@
-"""The data that the judge compares: input records, observed rows, and the readings between them.
+"""The data that the judge compares: the records that a job should write, and the history of rows that a reader saw.
 
-A record's identity is its offset in the ordered input. A simulated trace and a real run both produce a
-`History`, and `labkit.core.judge` reads nothing else.
+A record's identity is its offset in the ordered input. Simulated traces and real runs both produce a `History`, and
+`labkit.core.judge` reads nothing else.
 """
 
 from collections import Counter
@@ -62,7 +62,7 @@ class Observation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A reader read the whole store while no job ran; `moment` is `crash N` after the Nth crash, or `end`."""
+    """A reader has read the whole store while no job ran. `moment` is `crash N` after the Nth crash, or `end`."""
 
     moment: str
 

@@ -1,5 +1,5 @@
-"""One record of facts for every sink strategy: its failpoints and their descriptions, its commit orders, the capability
-that its store needs, where its rows wait, and the operations of its commit and its recovery.
+"""One record of facts for every sink strategy: its failpoints with descriptions, its commit orders, the capability that
+its store needs, where its rows wait, and the operations of its commit and its recovery.
 
 Runs, simulators, cards and pictures use these facts instead of testing for a strategy's name. The behaviour of a
 strategy is implemented twice, on purpose: the sink (`labkit/sinks`) writes to real stores, and the simulator carries
@@ -40,7 +40,7 @@ class Op(StrEnum):
     SEAL = "seal"
     """A task closes its log, and by that votes to commit. The log replaces the one of an earlier attempt (wal)."""
     LOOK = "look"
-    """The driver checks whether a marker or a confirmation says that the batch is written, and then skips the batch."""
+    """The driver looks for a marker or a confirmation of the batch; if there is one, it skips the batch."""
     COMMIT = "commit"
     """A participant's transaction is committed, so its rows become visible."""
     FLUSH = "flush"
@@ -54,7 +54,7 @@ class Op(StrEnum):
     LOG_COMMIT = "log_commit"
     """The file `commits/N`, which records batch N as finished, becomes durable."""
     TELL = "tell"
-    """The engine notifies the sink that a batch is finished. The sink does nothing, because it has committed before."""
+    """The engine notifies the sink that a batch is finished. The sink does nothing, as it has already committed."""
     FORGET = "forget"
     """The driver deletes the stored votes of a batch."""
     ABORT = "abort"
@@ -93,11 +93,11 @@ class StrategyFacts:
     write: tuple[Step, ...]
     """The failpoints from the batch's plan until all tasks have pre-committed."""
     commit: tuple[Step, ...]
-    """The failpoints of the sink's commit; empty if rows are visible before it."""
+    """The failpoints of the sink's commit; empty if rows are visible as soon as they are written."""
     commit_ops: tuple[CommitOp, ...]
-    """The operations of the sink's commit in sequence, each for every row, transaction or batch it concerns."""
+    """The operations of the sink's commit in sequence; each is carried out for every row, transaction or batch."""
     recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
-    """What a restarted driver does for each batch to commit; with `Op.ABORT` it also aborts all other transactions."""
+    """The operations of a restarted driver for each batch that was decided; `ABORT` ends all other transactions."""
     looks_first: bool = False
     """Whether the driver looks for the batch's marker before it writes anything."""
     defers: bool = False
@@ -129,7 +129,7 @@ class Strategy(StrEnum):
     IDEMPOTENT = "idempotent"
     """Rows are upserted at once under a deterministic key."""
     BATCH_MARKER = "batch_marker"
-    """Rows and (query, batch) are written in one transaction; a batch whose marker exists is skipped."""
+    """Rows and a marker with query and batch are committed together; a batch whose marker exists is skipped."""
     WAL = "wal"
     """Rows are written to a log first. The commit copies the log to the store, and then records that it has done so."""
     TWO_PHASE = "two_phase"

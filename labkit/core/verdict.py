@@ -1,4 +1,4 @@
-"""The judge's verdict as data, as JSON and in sentences; the guarantee is derived from a judge's anomalies."""
+"""The judge's verdict as data, as JSON and in sentences, and the guarantee that follows from the anomalies."""
 
 from array import array
 from bisect import bisect_left
@@ -20,7 +20,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """Whether a run has a property; unknown if nothing was read, or if open transactions hide rows."""
+    """Whether a run has a property, such as `no_loss`; unknown if nothing was read, or open transactions hide rows."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -101,8 +101,8 @@ class ByKey(Mapping[str, int]):
         order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
         keys: list[str] = []
         values: MutableSequence[int] = array("q") if isinstance(self._values, array) else []
-        for start in range(0, len(order), 500):  # few enough not to wake the garbage collector
-            pick = itemgetter(*order[start : start + 500], 0)  # the 0 makes it return a tuple even for one place
+        for start in range(0, len(order), 500):  # so few that they do not start a garbage collection
+            pick = itemgetter(*order[start : start + 500], 0)  # with one index alone, it would not return a tuple
             keys += pick(self._keys)[:-1]
             values.extend(pick(self._values)[:-1])
         self._keys, self._values, self._sorted = keys, values, True

@@ -17,7 +17,7 @@ def nearest(text: str, names: list[str]) -> str:
 def name_in(value: object, example: str) -> str:
     """Return `value` if it is text. Otherwise raise `InvalidInput` with `example`, a correct call, in the message."""
     if not isinstance(value, str):
-        raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
+        raise InvalidInput(f"{value!r:.40} is not a name: write a name in quotation marks, as in {example}.")
     return value
 
 
