@@ -74,9 +74,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells; if the newest answer to the exercise `name` is not Python, older answers become empty.
+    """Return the executed cells, in which older answers to the exercise `name` are empty if the newest is not Python.
 
-    So an older answer is never graded in place of the newest one.
+    Without this, an older answer would be graded in place of the newest one.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):

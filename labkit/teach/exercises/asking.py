@@ -16,11 +16,14 @@ T = TypeVar("T")
 AGAIN = 40
 """The approximate number of calls that are repeated at the end."""
 OFTEN = 150
-"""The number of repeated calls if a few short ones are repeated often, so that a function that counts is noticed."""
+"""The approximate number of calls that are repeated if there are only a few short ones, each of them many times.
+
+A function that counts its calls may give another answer only after many of them.
+"""
 _LONG = 20_000
-"""The number of characters from which on a call is too long to be repeated, or a list of calls to be repeated often."""
+"""The largest number of characters of a call that is repeated, and of all calls together that are repeated often."""
 TOGETHER = 256
-"""The largest number of calls that are announced together, so that a wrong answer makes few of them useless."""
+"""The largest number of calls that are announced at once: after a wrong answer, nobody needs the others."""
 SHOWN = 200
 """The largest number of characters of a value that a message shows."""
 

@@ -1,7 +1,7 @@
 """The functions with which a learner can `check` an answer, get a `hint`, see the `progress`, and `reset` an exercise.
 
-`check` runs in the notebook and uses the public variants of an exercise. Its points do not count, because the grader
-uses other variants.
+`check` runs in the notebook and tests an answer with the public variants (configurations) of its exercise. Its points
+do not count, because the grader uses other variants.
 """
 
 import inspect
@@ -32,9 +32,9 @@ STRICT = "LABKIT_STRICT"
 """The environment variable that makes every failed check raise an error, unless it is empty or 0."""
 
 _under_way: list[str] = []
-"""The exercise whose answer runs in a fresh namespace now; a `check` in the same cell must not start another run."""
+"""The exercise whose cells run in a fresh namespace now. If one of these cells calls `check`, the call does nothing."""
 _forgotten: dict[str, int] = {}
-"""The number of cells that had been executed when an exercise was reset, because earlier answers do not count."""
+"""For each exercise that was reset, how many cells had run before: answers in these cells do not count any more."""
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
@@ -70,7 +70,8 @@ def _check(name: str, *, strict: bool | None) -> None:
     else:
         _show_and_note(exercise, findings)
     if is_strict(strict) and (findings is None or not findings[-1].passed):
-        raise NotPassed(_why_not(exercise, findings))
+        reason = "is not attempted." if findings is None else f"does not pass: {findings[-1].message}"
+        raise NotPassed(f"{exercise.name} {reason}")
 
 
 def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument
@@ -125,12 +126,6 @@ def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
     )
 
 
-def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
-    if findings is None:
-        return f"{exercise.name} is not attempted."
-    return f"{exercise.name} does not pass: {findings[-1].message}"
-
-
 def _alone(exercise: Exercise) -> Alone | None:
     """Run the answer in a fresh namespace, as in grading, and return this namespace and the cells that ran in it.
 
@@ -178,8 +173,8 @@ def judged(
 ) -> list[Finding] | None:
     """Test an answer with the visible variants, up to the first failure; None if there is no answer yet.
 
-    If `sources`, the cells that have run, are given, they also run in a new process, where a function that passed must
-    return the same answers. `place` is the position of the cell that defines the answer.
+    `sources` are the cells that have run. If they are given and the answer passes, they run again in a new process, in
+    which the learner's function must return the same results. The cell at `place` of `sources` defines the answer.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -207,7 +202,7 @@ def _report_lines(exercise: Exercise, findings: list[Finding]) -> list[str]:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
         more = " Grading uses other variants." if hidden else ""
         if IN_BROWSER and exercise.kind in (Kind.COMPLETE, Kind.INVARIANT):
-            more += " It also asks your function after a restart, which a browser cannot do."
+            more += " It also calls your function after a restart, which a browser cannot do."
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
     lines = [
         f"{head}check {len(findings)} of {count} failed ({exercise.public[len(findings) - 1].name}).",

@@ -109,7 +109,7 @@ NEIGHBOURS = tuple(
 )
 """Pairs of numbers with a difference of one, which are equal if large numbers are capped, cut or rounded."""
 DIGITS = ((1, 10), (12, 120), (12, 21), (123, 1_234), (12, 123), (12, 312), (5, 1_005), (0, 1), (0, LARGEST_COUNT))
-"""Pairs of numbers whose texts are alike."""
+"""Pairs of numbers that have similar digits."""
 
 
 def counts_apart(count: int) -> tuple[tuple[int, int], ...]:

@@ -35,8 +35,8 @@ def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[
     chosen = {key: value[key] for key in options_by_key}
     for key, options in options_by_key.items():
         is_truth = options is bool or (not isinstance(options, type) and all(type(each) is bool for each in options))
-        if is_truth and (said := truth(chosen[key])) is not None:
-            chosen[key] = said
+        if is_truth and (value_as_bool := truth(chosen[key])) is not None:
+            chosen[key] = value_as_bool
         entry = chosen[key]
         if isinstance(options, type):
             if type(entry) is not options:

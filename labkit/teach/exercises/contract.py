@@ -353,7 +353,7 @@ def _as_json(value: Plain) -> str:
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]
 """A function that tests an answer with one variant. It raises only the errors of `Answer`, whatever an answer does."""
 JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
-"""A function that tests an answer with several variants at once, which is faster; an error is of all of them."""
+"""A function that tests an answer with several variants at once, which is faster. If it raises, none has a result."""
 
 
 class Judging(NamedTuple):

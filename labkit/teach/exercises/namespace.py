@@ -81,7 +81,7 @@ class InNotebook:
             raise AnswerFailed(f"{self.name} must be a function, but it is {shown(function)}.")
         process = os.getpid()
         try:
-            # The alarm ends before the limit of memory does, so that it cannot interrupt the lifting of this limit.
+            # The time limit ends first, so that its alarm cannot interrupt the code that lifts the memory limit.
             with memory_limit() if is_large else nullcontext(), time_limit():
                 answer = listed(use(function))
         except (NotImplementedError, MissingSolution):
@@ -94,7 +94,7 @@ class InNotebook:
             limit = _OWN_LIMIT if is_large and isinstance(error, MemoryError) and can_limit_memory() else ""
             raise AnswerFailed(f"{call_text} raised {error_text(error)}{limit}.") from None
         finally:
-            if os.getpid() != process:  # the learner's function has forked this process
+            if os.getpid() != process:  # this is a child that the learner's function has forked
                 os._exit(0)
         return _read(call_text, answer)
 

@@ -1,7 +1,7 @@
 """Judge a learner's rule by an exhaustive search of the simulator that the rule controls.
 
-The judge reports a violated property, or a state from which the end is unreachable, with a shortest run to it. No
-property of single states could detect the latter.
+The judge reports a shortest run to a state that violates a property, or from which the run can never end. The second
+fault is not visible in the state itself, so no property detects it.
 """
 
 import json
@@ -18,7 +18,7 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 
 T = TypeVar("T")
 MAX_STATES = 40_000
-"""The largest number of states of a configuration by which an answer is judged; right answers need far fewer."""
+"""The largest number of states that a search visits to judge an answer; right answers need far fewer."""
 
 ANSWERS = 3
 """The number of the learner's answers that a message quotes."""
@@ -50,8 +50,7 @@ class AnswerNode:
     def look(self, ask: Asker) -> "AnswerNode | None":
         """Call the learner's function with the arguments in this tree, and return the leaf to which its answers lead.
 
-        A node has the arguments of one call, and a child for each answer. Returns None if there is no child for an
-        answer.
+        Returns None if there is none, because no earlier function gave these answers.
         """
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
@@ -167,7 +166,10 @@ def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
         return _broken(model, min(result.violations, key=lambda each: len(each.trace.actions)))
     if not result.exhausted:
         # Right answers stay far below the limit, as a test checks, so the answer is at fault.
-        message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
+        message = (
+            f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states, far more than a right answer "
+            "needs; leave out steps that change nothing."
+        )
         return Finding(False, message, general="The answers lead to very many states.")
     return _endless(model, search, ends)
 
