@@ -225,8 +225,8 @@ def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab)
     alone.get_by_role("button", name="go to the nearest schedule").click()
     desk.at("3 of 3")
     assert page.locator(".lk-claims .violated").count() == 1
-    desk.says("A nearest schedule that breaks a claim: 1 step more.")
-    page.locator(".lk-chips", has_text="Broken already: Claim 3: “Who voted yes aborts").wait_for()
+    desk.says("The run now breaks a claim, after 1 step more.")
+    page.locator(".lk-chips", has_text="Broken already: Claim 3: “A participant that voted yes aborts").wait_for()
     page.get_by_role("button", name="show what the futures").click()
 
 

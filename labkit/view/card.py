@@ -94,7 +94,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML, without the last ones if a card would become too large."""
+    """Return several results of `fold` side by side as HTML; omit the last ones if a card would become too large."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -157,13 +157,9 @@ class Card(Shown):
 
     def head(self) -> Html:
         """Return the upper part of the card as HTML: title, `word` in large letters, and the line `under` it."""
-        return joined(
-            [
-                para(self.title, kind="lkc-title") if self.title else Html(),
-                para(self.word, kind=f"lkc-word {self.tone}".strip()) if self.word else Html(),
-                para(self.under, kind="lkc-under") if self.under else Html(),
-            ]
-        )
+        word_kind = f"lkc-word {self.tone}".strip()
+        lines = ((self.title, "lkc-title"), (self.word, word_kind), (self.under, "lkc-under"))
+        return joined(para(text, kind=kind) for text, kind in lines if text)
 
     def html(self) -> str:
         """Return the whole card as HTML, with its CSS."""
@@ -212,7 +208,7 @@ class Tabled(OnCard):
     def __str__(self) -> str:
         return columns([self._head(), *(list(map(str, row)) for row in self._rows())])
 
-    # A measurement is shown whole, also by a front end without HTML.
+    # Not that of `OnCard`, whose plain text has at most `MOST_LINES` lines: a table is always shown whole.
     _repr_mimebundle_ = Shown._repr_mimebundle_
 
 
@@ -226,7 +222,7 @@ def framed(*parts: str, label: str) -> str:
     while len(kept) > 1 and len((start + joined(kept)).encode()) + 200 > MOST_BYTES:
         kept.pop()
     if len(kept) < len(parts):
-        kept.append(para("There is more, too much for a card.", kind="lkc-under"))
+        kept.append(para("The rest is left out, because it is too long for a card.", kind="lkc-under"))
     return f"{start}{joined(kept)}</div>"
 
 
@@ -240,11 +236,11 @@ def text(lines: Sequence[str]) -> str:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return counts by word as text, such as `0 lost, 3 twice`. A word may have a plural after a bar: `jump|jumps`."""
+    """Return counts as text: {"lost": 0, "jump|jumps": 2} gives `0 lost, 2 jumps` (see `plural`)."""
     return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 
 def plural(name: str, number: int) -> str:
-    """Return the form of a word that fits the number: of `row|rows`, the first form for 1, otherwise the second."""
+    """Return the form of a word that fits the number: of `row|rows`, `row` for 1 and `rows` for any other number."""
     one, _, many = name.partition("|")
     return one if number == 1 or not many else many

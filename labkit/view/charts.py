@@ -49,7 +49,7 @@ def chart(wide: float, high: float) -> "Figure":
             return png(self)
 
         def _repr_html_(self) -> str:
-            # JupyterLab gives a plain PNG no text that could be read aloud, and prefers HTML.
+            # JupyterLab prefers HTML to a PNG, which has no text that a screen reader could read aloud.
             source = base64.b64encode(png(self)).decode()
             alt = html.escape(words(self))
             return f'<img alt="{alt}" src="data:image/png;base64,{source}">'
@@ -133,10 +133,8 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
     for driver, colour, shape in ((1, BLUE, "o"), (2, ORANGE, "s")):
         points = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
         axes.scatter([p.place for p in points], [p.value for p in points], s=55, c=colour, marker=shape, zorder=3)
-    before = 0
-    for point in shown.points:
-        _say(axes, point, before)
-        before = point.value
+    for point, before in zip(shown.points, [0, *values], strict=False):
+        _annotate(axes, point, before)
     for place, label in shown.moments:
         if label != "end":
             _mark_crash(axes, place, label)
@@ -147,7 +145,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _say(axes: "Axes", point: Point, before: int) -> None:
+def _annotate(axes: "Axes", point: Point, before: int) -> None:
     """Write a point's value next to it, in red if it jumps back; `before` is the value of the previous point."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)

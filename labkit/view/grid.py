@@ -77,7 +77,8 @@ class Grid(Shown):
 
     def _details(self, name: Name) -> Html:
         square = self.squares[name]
-        look = square.guarantee if square.guarantee in LOOKS else "unknown"  # a square that cannot be has no guarantee
+        # A combination of row and column that is impossible says "cannot be" in place of a guarantee.
+        look = square.guarantee if square.guarantee in LOOKS else "unknown"
         origin = ", ".join(square.names) or ("simulated and real" if square.real else "simulated")
         summary = [tag("b", tag("i", LOOKS[look].sign), f" {square.guarantee}"), tag("small", origin)]
         if square.meanwhile:

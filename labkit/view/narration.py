@@ -4,6 +4,7 @@ Python computes every text that a learner reads, and the player only displays it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property
@@ -170,15 +171,10 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 def first_difference(left: Story, right: Story) -> int:
     """Return the number, from 1, of the first step in which the runs' actions or states differ; 0 if none."""
-    for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
-        if one != other:
-            return step
-    shorter, longer = sorted((len(left.actions), len(right.actions)))
-    if shorter != longer:
-        return shorter + 1
-    states = zip(left.states[1:], right.states[1:], strict=True)
-    texts = ((left.model.text(one), right.model.text(other)) for one, other in states)
-    return next((step for step, (one, other) in enumerate(texts, start=1) if one != other), 0)
+    actions = enumerate(zip_longest(left.actions, right.actions), start=1)
+    texts = zip(map(left.model.text, left.states[1:]), map(right.model.text, right.states[1:]), strict=False)
+    # States are compared only if all actions are equal.
+    return next((step for step, (one, other) in chain(actions, enumerate(texts, start=1)) if one != other), 0)
 
 
 FAULT_KEYS: Mapping[str, Event] = {

@@ -98,12 +98,13 @@ class Presenter:
 
     def _jump(self, message: Message) -> str:
         prospect = self.session.jump(str(message["jump"]), int(message["at"]))
-        return f"A nearest schedule that breaks a claim: {_steps(prospect)} more. Step back, or undo to leave it."
+        return f"The run now breaks a claim, after {_steps(prospect)} more. Step back to see how, or undo to leave it."
 
     def everything(self) -> dict[str, object]:
         """Return everything that a player (a view of the run in the browser) shows, as JSON-compatible data."""
         session, updates = self.session, self._now()
-        self._version += updates.is_behind  # somebody steered the session itself: other players must ask as well
+        # If Python code has changed the session, the other players also have to ask for all data.
+        self._version += updates.is_behind
         update = {"story": {**updates.whole(session.differs_at), "keys": _KEYS}, **self._around()}
         return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
 
@@ -141,7 +142,7 @@ class Presenter:
         broken = [number for number, (_, verdict) in enumerate(verdicts) if verdict.outcome == BROKEN]
         if broken:
             rungs = [_rung(each, Fate.WRONG, 1.0, "wrong already", leads=False) for each in story.enabled[step]]
-            said = f"Broken already: {_named(claims, broken)} No later step mends that."
+            said = f"Broken already: {_named(claims, broken)} No later step can repair that."
             return {"of": of, "rungs": rungs, "said": said}
         prospects = session.prospects(step)
         numbers = {claim.name: number for number, claim in enumerate(claims)}

@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 110, 20, 44
 STEPS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25)
 """The possible distances between two labels on an axis, in seconds; the chart uses the smallest that fits."""
 PARTS = 4
-"""The number of equal parts into which labels may divide an axis at most."""
+"""The largest number of equal parts into which the labels divide an axis."""
 SHADES = (BLUE, ORANGE, GREY)
 STYLE = (
     "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"
@@ -55,7 +55,7 @@ def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) ->
     interval, which is drawn as a line; with None there is no line.
     """
     waits = [wait for way in ways for _, wait in way.points]
-    # A line far above the measured marks must not flatten them: it leaves the chart instead.
+    # A predicted line far above the marks leaves the chart at its upper edge; otherwise it would flatten the marks.
     drawn = 0.5 * longest if predicted is None else min(predicted, 1.5) * longest
     plane = Plane(longest, PARTS * _step(max([*waits, drawn])))
     parts = [*_axes(plane)]

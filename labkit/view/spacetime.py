@@ -143,7 +143,7 @@ def _doubled(
     channel looks unchanged, but the original is returned as arrived.
     """
     if place.box == channel.source:
-        return left, []  # the process itself sends it again
+        return left, []  # the sender itself sends a second message
     origin = dict(reversed(before))
     copied = [(token, origin.get(token, sent) if sent == step else sent) for token, sent in left]
     return copied, before[:1] if place.box == channel.target and left == before else []
@@ -201,7 +201,7 @@ def body(diagram: Diagram, differs_at: int = 0) -> str:
         x = at.left + at.step * (differs_at - 0.5)
         parts += [_line(x, 2, x, high - 2, "dif")]
     parts += [_flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights]
-    # Numbers of neighbouring steps would overlap where steps are close together.
+    # If steps are close together, only some get a number, because neighbouring numbers would overlap.
     every = 1 if at.step >= 22 else 5 if at.step >= 8 else 10
     for step, each in enumerate(diagram.steps, start=1):
         parts.append(_step(each, at.left + at.step * step, y_of))
@@ -238,7 +238,8 @@ def _cross(x: float, y: float, half: float) -> str:
 def _step(step: Step, x: float, y_of: Mapping[str, float]) -> str:
     y = y_of[step.lane]
     parts = [_line(x, y, x, y_of[name], "mt") for name in step.touches if name in y_of]
-    parts += [_square(x, y_of[name], 2) for name in step.touches if name in y_of]
+    ends = [number(y_of[name] - 2) for name in step.touches if name in y_of]
+    parts += [f'<rect x="{number(x - 2)}" y="{end}" width="4" height="4" class="dot"/>' for end in ends]
     if step.event is Event.CRASH:
         parts.append(_cross(x, y, 6))
     elif step.event is Event.RESTART:
@@ -248,11 +249,6 @@ def _step(step: Step, x: float, y_of: Mapping[str, float]) -> str:
     else:
         parts.append(f'<path d="M{number(x)} {number(y - 6)}l6 6-6 6-6-6z" class="tg"/>')
     return "".join(parts)
-
-
-def _square(x: float, y: float, half: float) -> str:
-    size_ = number(2 * half)
-    return f'<rect x="{number(x - half)}" y="{number(y - half)}" width="{size_}" height="{size_}" class="dot"/>'
 
 
 def text(diagram: Diagram) -> str:

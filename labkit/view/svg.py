@@ -293,13 +293,8 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
     if any(channel.volatile for channel in channels):
         entries.append((_sample('<path d="M1 13h28" class="c cv"/>'), "channel in memory: a crash takes it"))
     entries += [(_sample(drawn), meaning) for drawn, meaning in SIGNS.items()]
-    entries.append(
-        (
-            _sample('<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'),
-            "changed in this step",
-        )
-    )
-    return entries
+    changed = '<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'
+    return [*entries, (_sample(changed), "changed in this step")]
 
 
 def _tokens(scene: Scene) -> Iterable[Token]:

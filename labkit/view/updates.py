@@ -190,7 +190,7 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
         hit = [each.id for each in waiting if each.tokens != left.get(each.id, ())]
         if event is Event.STEP:
             hit = [each.id for each in waiting if len(each.tokens) > len(left.get(each.id, ()))]
-        elif not hit:  # a message that arrives, and stays to arrive once more
+        elif not hit:  # a copy of the message stays in the channel, so the channel looks unchanged
             hit = [each.id for each in waiting if each.target == box]
         parts += hit
     return list(dict.fromkeys(parts))

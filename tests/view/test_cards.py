@@ -282,7 +282,7 @@ def test_a_card_stays_small_whatever_it_shows(tmp_path: Path) -> None:
     assert "and 9970 more" in html
     endless = Card("word", *(para("x" * 20_000) for _ in range(9)), plain=["y" * 9_000] * 40)
     html, plain = shown(endless)
-    assert "There is more, too much for a card." in html
+    assert "it is too long for a card." in html
     assert len(plain) < 5_000
     assert "... 29 more lines" in plain
     assert folds(fold("a", para("x" * 20_000)) for _ in range(9)).count("<details>") == 1

@@ -323,7 +323,7 @@ def test_another_models_scenario_brings_its_own_menu(live):
     shown.locator("h4", has_text="two phase commit").wait_for()
     menu = shown.get_by_label("scenario", exact=True).locator("option").all_inner_texts()
     assert len(menu) == 1 + len(explorer.session.scenarios)
-    assert any(entry.startswith("one says no: Participant 0 has promised") for entry in menu)
+    assert any(entry.startswith("one says no: ") for entry in menu)
 
 
 def test_a_view_that_missed_something_asks_again(live):

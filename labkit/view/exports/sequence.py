@@ -100,7 +100,7 @@ def _lines(diagram: Diagram, title: str, dialect: Dialect) -> Iterator[str]:
             yield arrow(flight.source, line, flight.target, f"{word}{flight.token.name}{_since(flight)}")
         sentence = f"{number}. {signed(step)}"
         others = [name for name in (*step.touches, *step.changes) if name in names]
-        # A step that reaches somebody is an arrow with its sentence; a crash is no message.
+        # The sentence of an ordinary step is written at its arrow to another process. Any other step gets a note.
         if not others or step.event is not Event.STEP:
             yield dialect.note.format(name=names[step.lane], text=dialect.escaped(sentence))
             sentence = f"step {number}"

@@ -33,7 +33,7 @@ class Happening(NamedTuple):
 def happenings(diagram: Diagram) -> Iterator[Happening]:
     """Yield all events of a space-time diagram with their vector clocks, in the order of the steps."""
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
-    # The clock with which a process sent what it sent in a step.
+    # For each step and process: the clock that this process puts into the messages that it sends in this step.
     sent: dict[tuple[int, str], Clock] = {}
     for number, step in enumerate(diagram.steps, start=1):
         flights = [each for each in diagram.flights if each.source in clocks and each.target in clocks]

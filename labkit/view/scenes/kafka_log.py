@@ -45,18 +45,13 @@ def scene(model: KafkaLog, state: State) -> Scene:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
     boxes.append(_coordinator(state.coordinator))
     boxes += [_partition(where, partition) for where, partition in enumerate(state.partitions)]
-    channels = [_requests(state)]
+    requests = tuple(slip(f"commit {each.handle}") for each in state.requests)
     for which, reader in enumerate(state.readers):
         boxes.append(_reader(model, which, reader, state.sights[which], state.partitions))
     left = may_follow(Budget._fields, state.budget)
     left += f"; {state.since} ticks since the last checkpoint began" * bool(state.since)
     left += f"; the job has failed {state.failures} times" * bool(state.failures)
-    return Scene(tuple(boxes), tuple(channels), left)
-
-
-def _requests(state: State) -> Channel:
-    tokens = tuple(slip(f"commit {each.handle}") for each in state.requests)
-    return Channel("requests", "job", "coordinator", tokens)
+    return Scene(tuple(boxes), (Channel("requests", "job", "coordinator", requests),), left)
 
 
 def _job(name: str, title: str, job: Job) -> Box:
@@ -67,16 +62,11 @@ def _job(name: str, title: str, job: Job) -> Box:
     rows.append(field(job, "current", "writes with", "gone" if down else str(job.current or "none")))
     if job.pending:
         rows.append(field(job, "pending", "pre-committed", _handles(job.pending)))
-    if job.triggered is not None:
-        rows.append(
-            field(
-                job, "triggered", f"checkpoint {job.triggered.number}", f"under way: {_handles(job.triggered.handles)}"
-            )
-        )
+    if (begun := job.triggered) is not None:
+        rows.append(field(job, "triggered", f"checkpoint {begun.number}", f"under way: {_handles(begun.handles)}"))
     if job.due:
-        rows.append(
-            field(job, "due", "to commit", " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due))
-        )
+        due = " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due)
+        rows.append(field(job, "due", "to commit", due))
     if job.to_fence:
         rows.append(field(job, "to_fence", "to initialise", " ".join(f"t{number}" for number in job.to_fence)))
     marks = (Mark.DOWN,) * down + (Mark.ENDED,) * ended
@@ -140,9 +130,8 @@ def _partition(where: int, partition: Partition) -> Box:
     for fate, (kind, word) in _FATES.items():
         records = [str(slot.record) for slot, each in zip(partition, fate_of, strict=True) if each is fate]
         rows.append(Row(kind, word, " ".join(records) or "none"))
-    return Box(
-        f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows)
-    )
+    says = f"last stable offset {stable} of {len(partition)}"
+    return Box(f"partition{where}", 1, f"partition {where}", says, tuple(rows))
 
 
 def _slot(partition: Partition, position: int) -> Token:

@@ -23,7 +23,8 @@ def scene(model: Orders, state: State) -> Scene:
     """Return the picture of a state: first input and the engine's log entries, then process, store and reader."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
-        boxes.append(_notice_box(state))
+        notice = field(state.process, "notice", "was told of", _note(state.process.notice))
+        boxes.append(Box("told", 1, "somebody else", "keeps its own note", (notice,), lane=False))
     boxes += [_store(model, state), _reader(model, state)]
     arrows = [
         Channel("reads", "input", "process"),
@@ -64,15 +65,10 @@ def _process(model: Orders, state: State) -> Box:
     process = state.process
     job = process.job
     down = process.place is Place.DOWN
+    records = [_record(offset) for offset in range(job.start, job.end)]
     rows = [
         field(process, "job", "step", str(job.step) if not down else "gone"),
-        field(
-            process,
-            "job",
-            "rows",
-            "" if job.end > job.start else "-",
-            [_record(offset) for offset in range(job.start, job.end)],
-        ),
+        field(process, "job", "rows", "" if records else "-", records),
         field(process, "job", "count before", str(job.base) if not down else "gone"),
         field(process, "at", "next write", _next_write(model, state)),
     ]
@@ -84,11 +80,6 @@ def _next_write(model: Orders, state: State) -> str:
     if process.place in (Place.DOWN, Place.IDLE, Place.UNDOING):
         return "-"
     return " + ".join(model.design.steps[process.at])
-
-
-def _notice_box(state: State) -> Box:
-    rows = (field(state.process, "notice", "was told of", _note(state.process.notice)),)
-    return Box("told", 1, "somebody else", "keeps its own note", rows, lane=False)
 
 
 def _store(model: Orders, state: State) -> Box:

@@ -121,11 +121,9 @@ def _store(model: Pipeline, state: State) -> Box:
     rows = [_transaction(model, each) for each in state.transactions]
     if state.markers:
         rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in state.markers)))
-    open_transaction = _handed_over(state.query.driver)
-    if open_transaction:
-        rows.append(
-            Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction))
-        )
+    if handed_over := _handed_over(state.query.driver):
+        tokens = tuple(_word(model, each) for each in handed_over)
+        rows.append(Row(Kind.OPEN, "driver's transaction", tokens=tokens))
     doubt = any(each.status is Status.PREPARED for each in state.transactions)
     says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
     if order := model.settings.order.spoken:

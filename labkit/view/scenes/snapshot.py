@@ -27,15 +27,10 @@ def scene(model: Bank, state: State) -> Scene:
     """Return the picture of a state: the branches below each other, each right of its channels, and the store."""
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
-    channels = [
-        Channel(
-            f"c{at.name}",
-            f"process{at.sender}",
-            f"process{at.receiver}",
-            tuple(_message(model, each) for each in queue),
-        )
-        for at, queue in zip(model.ends, state.channels, strict=True)
-    ]
+    channels = []
+    for at, queue in zip(model.ends, state.channels, strict=True):
+        tokens = tuple(_message(model, each) for each in queue)
+        channels.append(Channel(f"c{at.name}", f"process{at.sender}", f"process{at.receiver}", tokens))
     left = may_follow(("transfers", "snapshots", "reorderings", "crashes"), state[4:])
     return Scene(tuple(boxes), tuple(channels), left)
 
@@ -53,14 +48,12 @@ def _process(model: Bank, number: int, process: Process) -> Box:
     rows = [field(process, "account", "account", "gone" if account is None else str(account.balance))]
     if copy is not None:
         rows.append(field(process, "copy", "recorded", str(copy.balance)))
-        rows.append(
-            field(process, "awaited", "awaits markers of", listed([each + 1 for each in members(awaited)], "none"))
-        )
+        missing = listed([each + 1 for each in members(awaited)], "none")
+        rows.append(field(process, "awaited", "awaits markers of", missing))
         rows.append(field(process, "in_flight", "saved of channels", _names(model, in_flight)))
     if part is not None:
-        rows.append(
-            field(process, "part", "stored part", f"{part.account.balance}, channels {_names(model, part.channels)}")
-        )
+        stored = f"{part.account.balance}, channels {_names(model, part.channels)}"
+        rows.append(field(process, "part", "stored part", stored))
     says = "down: its memory is gone" if down else "paused" if paused else "working" if copy is None else "recording"
     marks = (Mark.DOWN,) * down + (Mark.BLOCKED,) * paused
     return Box(f"process{number}", 0, f"process {number + 1}", says, tuple(rows), marks)

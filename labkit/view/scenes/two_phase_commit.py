@@ -106,7 +106,7 @@ def _part(log: tuple[str, ...]) -> str:
 def _textbook(state: TextbookState) -> Scene:
     decision, participants, sent, heard = state
     words = "undecided" if decision is Position.WORKING else decision.value
-    # The textbook's processes never fail, so that nothing of theirs is volatile.
+    # The textbook's processes never fail, so none of their data is volatile.
     rows = (Row(Kind.PLAIN, "has heard the yes of", names(heard)), Row(Kind.PLAIN, "decision", words))
     boxes = [Box("coordinator", 0, "coordinator", words, rows, tall=True)]
     channels = []
@@ -115,10 +115,8 @@ def _textbook(state: TextbookState) -> Scene:
         row = Row(kind.get(position, Kind.OPEN), "its part", position.value)
         marks = (Mark.IN_DOUBT,) * (position is Position.PREPARED)
         boxes.append(Box(f"participant{which}", 1, f"participant {which}", position.value, (row,), marks))
-        under_way = sent >> which & 1 and not heard >> which & 1
-        channels.append(
-            Channel(f"from{which}", f"participant{which}", "coordinator", (slip("yes"),) if under_way else ())
-        )
+        under_way = (slip("yes"),) if sent >> which & 1 and not heard >> which & 1 else ()
+        channels.append(Channel(f"from{which}", f"participant{which}", "coordinator", under_way))
     return Scene(tuple(boxes), tuple(channels), "nothing can fail here")
 
 
