@@ -49,7 +49,7 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
     ("sealed", (9, 30, 2**32 + 5, 10**15), {"checkpoint": 40, "downtime": 60}),
     ("sealed", (2**60 - 1, 2**60, 2**60 + 1), {"checkpoint": 1, "downtime": 2**60 - 1}),
 )
-"""Limits and times that an answer confuses that compares them as text, rounded, or in 32 bits."""
+"""Limits and times that an answer confuses if it compares them as text, rounds them, or cuts them to 32 bits."""
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
@@ -206,7 +206,7 @@ def _wrong_reads(ask: Asker, case: Reads) -> Finding | None:
         if finding := next((each for each in alone if each is not None), None):
             return finding
     statement = f"{ask.name} answered {answer}" if is_long else f"{ask.call(read, ends)} answered {answer}"
-    what = "what was read of an aborted one is accepted" if answer else "what harms nobody is rejected"
+    what = "rows of an aborted transaction are accepted" if answer else "rows that harm nobody are rejected"
     general = f"With many rows or transactions, or with names that are nearly equal, {what}."
     return Finding(False, f"{statement}, but {why}.", statement, str(is_kept), general=general)
 

@@ -12,6 +12,9 @@ from itertools import pairwise, product
 from random import Random
 from typing import Any, NamedTuple
 
+from labkit.teach.exercises.asking import Asker
+from labkit.teach.exercises.contract import Finding
+
 _DATA = tomllib.loads(files("labkit.teach.exercises").joinpath("alike.toml").read_text(encoding="utf-8"))
 
 
@@ -160,6 +163,21 @@ def bits(keys: Sequence[str]) -> float:
     if not all(map(str.isascii, characters)):
         size = max(256, len(characters))
     return max(map(len, rest)) * math.log2(size)
+
+
+def too_short(ask: Asker, keys: Sequence[str], what: str, general: str) -> Finding | None:
+    """Return the failed result if `keys` are a short hash, with fewer than `FEWEST_BITS` bits; otherwise None.
+
+    `what` names the things that need keys, such as `"records"`, and `general` says how a short key does harm.
+    """
+    if (size := bits(keys)) >= FEWEST_BITS:
+        return None
+    (row,), _ = ask.questions[-1]
+    message = (
+        f"{ask.with_answer(row)}: all keys are as short as this one, and can differ in about {size:.0f} bits only, so "
+        f"among many {what} two have the same key. {general}"
+    )
+    return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=general)
 
 
 def _without_common_start(texts: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import chain, permutations, product
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.confused import SAME_DIGITS, SAME_TEXTS, numbers_alike, texts_alike
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
+from labkit.teach.exercises.keys_alike import too_short
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
 _MANY = 50
@@ -95,7 +95,6 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
-    identities: dict[str, tuple[Plain, ...]] = {}
     is_alike = "large" in dict(variant.parameters)
     try:
         rows = _calls_alike(ask, variant["word"], variant["large"]) if is_alike else _calls(variant)
@@ -103,16 +102,18 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
             key = ask(row)
             if type(key) is not str:
                 raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key must be text.")
-            identity = tuple(row[name] for name in SAME)
-            if key in identities and identities[key] != identity:
-                return _collide(ask, calls[key], row)
-            calls.setdefault(key, row)
-            identities[key] = identity
-        if finding := _split_call(ask, calls, identities) or (_too_short(ask, [*calls]) if is_alike else None):
+            if _identity(before := calls.setdefault(key, row)) != _identity(row):
+                return _collide(ask, before, row)
+        short = too_short(ask, [*calls], "calls", LOSES) if is_alike else None
+        if finding := _split_call(ask, calls) or short:
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
     return steady(ask, f"Each of {len(calls)} calls has one key, which no other call has")
+
+
+def _identity(row: dict[str, Plain]) -> tuple[Plain, ...]:
+    return tuple(row[name] for name in SAME)
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
@@ -156,12 +157,7 @@ def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
         yield from (_row(word, 1, base**width + 1, "x"), _row(word, 1, base ** (width - 1), "1x"))
         yield _row(word, 1, base ** (width - 1), "0x")
     for base in (10, 16):
-        yield from (
-            _row(word, 2, base + 10, "x"),
-            _row(word, 2, 1, "ax"),
-            _row(word, 2, 1, "0x"),
-            _row(word, 2, 10, "x"),
-        )
+        yield from (_row(word, 2, *call) for call in ((base + 10, "x"), (1, "ax"), (1, "0x"), (10, "x")))
         yield from (_row(word, base + 1, 3, "mail"), _row(f"{word}1", 1, 3, "mail"), _row(f"1{word}", 1, 3, "mail"))
         yield from (_row(word, 1, base + 1, "mail"), _row(f"1{word}", 1, 1, "mail"))
     yield from (_row(word, int("1" * digits), int("1" * (10 - digits)), "room") for digits in range(1, 10))
@@ -177,14 +173,7 @@ def _topics_alike(word: str) -> list[str]:
     names = [word, word.upper(), word.title(), word[::-1], f"{word}s", word[:-1], f"a{word}", "1", "01", "1.0", "1e0"]
     for mark in "._-":
         names += [f"{word}{mark}a", f"{word}{mark}b", f"a{mark}{word}", f"{word}{mark}"]
-    names += [
-        f"{long}a",
-        f"{long}b",
-        f"a{long}",
-        f"b{long}",
-        f"{long[:120]}a{long[120:]}",
-        f"{long[:120]}b{long[120:]}",
-    ]
+    names += [f"{long}a", f"{long}b", f"a{long}", f"b{long}", *(f"{long[:120]}{each}{long[120:]}" for each in "ab")]
     return list(dict.fromkeys([*names, *chain.from_iterable(SAME_TEXTS)]))
 
 
@@ -204,41 +193,26 @@ def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Itera
             yield between
 
 
-def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result if `keys` are a short hash, with fewer than `FEWEST_BITS` bits; otherwise None."""
-    if (size := bits(keys)) >= FEWEST_BITS:
-        return None
-    (row,), _ = ask.questions[-1]
-    message = (
-        f"{ask.with_answer(row)}: all keys are as short, and can differ in about {size:.0f} bits only, so among many "
-        f"calls two have one key. {LOSES}"
-    )
-    return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=LOSES)
-
-
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
     statement = ask.with_answer(two)
     named = ", ".join(f"{name} {one[name]!r}" for name in SAME)
-    message = f"{statement}, and so did the call of {named}; they differ in: {differ}. {LOSES}"
+    message = f"{statement}, which is also the key of the call of {named}; they differ in: {differ}. {LOSES}"
     return Finding(False, message, statement, "a key of its own", general=LOSES)
 
 
-def _split_call(
-    ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
-) -> Finding | None:
+def _split_call(ask: Asker, calls: dict[str, dict[str, Plain]]) -> Finding | None:
     """Return the failed result for the first call that got two different keys; None if every call kept its key.
 
-    `calls` maps each key to the first call that got it. `identities` maps each key to the fields of this call that stay
-    the same when the call is repeated.
+    `calls` maps each key to the first call that got it.
     """
     first: dict[tuple[Plain, ...], str] = {}
-    for key, identity in identities.items():
-        before = first.setdefault(identity, key)
+    for key, call in calls.items():
+        before = first.setdefault(_identity(call), key)
         if before != key:
-            statement = ask.with_answer(calls[key])
-            changed = next(name for name in VOLATILE if calls[key][name] != calls[before][name])
-            message = f"{statement}, and {shown(before)} before, with another {changed}. {DOUBLES}"
+            statement = ask.with_answer(call)
+            changed = next(name for name in VOLATILE if call[name] != calls[before][name])
+            message = f"{statement}, and {shown(before)} for the same call with another {changed}. {DOUBLES}"
             return Finding(False, message, statement, shown(before), general=DOUBLES)
     return None
 

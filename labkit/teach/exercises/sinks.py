@@ -32,7 +32,7 @@ from labkit.teach.exercises.confused import COMPOSED, SAME_DIGITS, numbers_alike
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
-from labkit.teach.exercises.keys_alike import FEWEST_BITS, bits
+from labkit.teach.exercises.keys_alike import too_short
 from labkit.teach.exercises.searching import MAX_STATES, Cases, ask_each, remembered, search, steady, unusable
 from labkit.teach.results import Walk
 
@@ -91,7 +91,7 @@ class Table:
             )
         offset = verdict.duplicate[0]
         keys = dict.fromkeys(self.key(row) for row in rows if row.offset == offset)
-        return f"the row of offset {offset} is there {len(keys)} times, by the keys {' and '.join(keys)}."
+        return f"the row of offset {offset} is in the table {len(keys)} times, under the keys {' and '.join(keys)}."
 
 
 def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
@@ -113,7 +113,7 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a key function gives different records different keys, in an input too long to simulate.
 
     The input begins with the variant's words, the words in `CONFUSED`, and many similar ones. After these, one word
-    comes again and again, up to offsets near `large`. Keys that are a hash must be long enough (`FEWEST_BITS`). If a
+    comes again and again, up to offsets near `large`. Keys that are a hash must be long enough (see `too_short`). If a
     later run repeats a record, the record must keep its key.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
@@ -139,20 +139,8 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
     rows = ask.announced(_with_later_runs(_long_input(variant["words"], variant["large"])), lambda row: [row])
     finding = ask_each(ask, rows, wrong, "Each of {} records of a long input has its own key")
-    return (_too_short(ask, texts) or finding) if finding.passed else finding
-
-
-def _too_short(ask: Asker, keys: Sequence[str]) -> Finding | None:
-    """Return the failed result if `keys` are a short hash, with fewer than `FEWEST_BITS` bits; otherwise None."""
-    if (size := bits(keys)) >= FEWEST_BITS:
-        return None
-    (row,), _ = ask.questions[-1]
-    message = (
-        f"{ask.with_answer(row)}: all keys are as short, and can differ in about {size:.0f} bits only, so among many "
-        "records two have the same key."
-    )
-    general = "The key is a hash, or a number, of too few bits: some records have the same."
-    return Finding(False, message, "keys of too few bits", "a hash of at least 64 bits", general=general)
+    general = "The key is a hash or a number of too few bits: one record takes the place of another."
+    return (too_short(ask, texts, "records", general) or finding) if finding.passed else finding
 
 
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
@@ -176,17 +164,7 @@ def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Pla
 
 def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
     counts, last = Counter[str](), words[-1]
-    ends = [
-        f"{last}1",
-        f"1{last}",
-        f"0{last}",
-        f" {last}",
-        f"a{last}",
-        f"{last}a",
-        f"{last} 1",
-        f"{last}-1",
-        f"{last}0",
-    ]
+    ends = [text.format(last) for text in ("{}1", "1{}", "0{}", " {}", "a{}", "{}a", "{} 1", "{}-1", "{}0")]
     alike = [text for group in texts_alike("stream") for text in group]
     words = (*words[:-1], *CONFUSED, *alike, *ends, last)
     for offset, word in enumerate(words):
@@ -323,7 +301,7 @@ def _wrong_commit(ask: Asker, case: tuple[int, list[Plain], list[Plain]]) -> Fin
     is_right = is_whole and writes == steps[: len(writes)]
     if is_right and (batch in confirmed or len(steps) > len(writes)):
         return None
-    what = "this one too, so nothing must be written" if batch in confirmed else "but not this one"
+    what = f"including batch {batch}, so nothing must be written" if batch in confirmed else f"but not batch {batch}"
     where = f"With {len(rows)} rows and {len(confirmed)} confirmed batches, {what}"
     message = f"{where}: commit({batch}, ...) answered {shown(steps)}."
     general = "With many rows or many confirmed batches the steps are wrong."
@@ -389,16 +367,17 @@ def _large_numbers() -> Iterator[tuple[int, list[Any], list[Any]]]:
 
 def _wrong_recovery(ask: Asker, case: tuple[int, list[Any], list[Any]]) -> Finding | None:
     decided, votes, found = case
-    steps = [str(step) for step in a_list(ask, ask(decided, votes, found), "steps")]
+    steps = {str(step) for step in a_list(ask, ask(decided, votes, found), "steps")}
     due = {handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]}
-    wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
-    forbidden = {str(["abort" if handle in due else "commit", handle]) for handle in found}
-    # Committing a transaction once more has no effect, so further commits are allowed.
-    if wanted <= {*steps} and not forbidden & {*steps}:
-        return None
-    message = f"{ask.call(decided, votes, found)}: it leaves transactions open, or ends some in the wrong way."
-    general = "With many transactions some stay open, or end in the wrong way."
-    return Finding(False, message, "a transaction ends in the wrong way", "commit what is decided", general=general)
+    for handle in found:
+        right, wrong, vote = ("commit", "abort", "a") if handle in due else ("abort", "commit", "no")
+        # Steps for other handles are allowed: committing a transaction once more has no effect.
+        if str([right, handle]) not in steps or str([wrong, handle]) in steps:
+            why = f"it must {right} {handle}, because {vote} vote of a decided batch names it"
+            message = f"{ask.call(decided, votes, found)}: {why}."
+            general = "With many transactions some stay open, or end in the wrong way."
+            return Finding(False, message, "a transaction is left open, or ends wrongly", why, general=general)
+    return None
 
 
 ONE_COMMIT = Cases("commit", _many_batches, _wrong_commit, "It is right about {} batches")
@@ -458,7 +437,7 @@ class Sights(NamedTuple):
     size: int = 0
     """The number of rows if they are too many for a message, otherwise 0."""
     words: Sequence[str] = ()
-    """Words of which each occurs once. If the rows are rejected, each two of these words are asked about alone."""
+    """Words in the rows. If the learner's function rejects the rows, it is also asked about each two of these words."""
 
 
 def _rows_alike(variant: Variant) -> Iterator[Sights]:
@@ -469,8 +448,8 @@ def _rows_alike(variant: Variant) -> Iterator[Sights]:
         others: list[Plain] = [[text, 3] for text in group if text != group[1]]
         yield Sights([[group[1], 2], *others, [group[1], 1]], False, "the first word jumps back")
     for text in ("", " ", "0", "None", "-", "\0"):
-        yield Sights([[text, 2], [text, 1]], False, "this is a word as any other")
-        yield Sights(_falling(["", text or "x"]), True, "no text is a word as any other")
+        yield Sights([[text, 2], [text, 1]], False, "this text is a word like any other")
+        yield Sights(_falling(["", text or "x"]), True, "the empty text is a word like any other")
         yield Sights(_falling(["hello", text]), True, "these words differ")
     one, large = variant["word"], variant["large"]
     numbers = numbers_alike(large)
@@ -490,11 +469,11 @@ def _many_rows(variant: Variant) -> Iterator[Sights]:
     words = list(dict.fromkeys("".join(letters.choices(ascii_lowercase, k=6)) for _ in range(size)))
     seen, size = _falling(words), len(words)
     grown: list[Plain] = [[words[0], count] for count in range(1, size)]
-    yield Sights([*grown, [words[0], size - 2]], False, "the only word jumps back in the last one", size)
+    yield Sights([*grown, [words[0], size - 2]], False, "the only word jumps back in the last row", size)
     yield Sights(seen, True, "all words differ", size)
-    yield Sights([*seen, [words[-1], 0]], False, "the newest of all words jumps back in the last one", size + 1)
+    yield Sights([*seen, [words[-1], 0]], False, "the newest of all words jumps back in the last row", size + 1)
     yield Sights([[words[0], 2], [words[0], 1], *seen[1:]], False, "the first word jumps back in row 2", size + 1)
-    yield Sights([*seen, [words[0], size - 1]], False, "the first of all words jumps back in the last one", size + 1)
+    yield Sights([*seen, [words[0], size - 1]], False, "the first of all words jumps back in the last row", size + 1)
 
 
 def _wrong_sights(ask: Asker, case: Sights) -> Finding | None:
@@ -603,7 +582,7 @@ JUDGES = {
             "rows of others between",
             assembled=(
                 ("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),
-                ("Hello besides", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
+                ("hello and Hello", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
                 (
                     "one word, composed in two ways",
                     {"words": "hello"},

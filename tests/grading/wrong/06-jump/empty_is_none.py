@@ -1,5 +1,5 @@
 # misconception: an empty word is no word
-# says: steady([['', 2], ['None', 1]]) answered False, but no text is a word as any other.
+# says: steady([['', 2], ['None', 1]]) answered False, but the empty text is a word like any other.
 def steady(seen):
     largest = {}
     for word, count in seen:

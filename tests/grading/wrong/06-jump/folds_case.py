@@ -1,5 +1,5 @@
 # misconception: words that differ in their case alone are one word
-# says: nothing is wrong with this state (Hello besides)
+# says: nothing is wrong with this state (hello and Hello)
 def steady(seen):
     largest = {}
     for word, count in seen:

@@ -1,5 +1,5 @@
 # misconception: a hundred words are enough to watch
-# says: steady answered True for 2,101 rows, but the newest of all words jumps back in the last one.
+# says: steady answered True for 2,101 rows, but the newest of all words jumps back in the last row.
 def steady(seen):
     largest = {}
     for word, count in seen:

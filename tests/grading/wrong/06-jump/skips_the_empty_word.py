@@ -1,5 +1,5 @@
 # misconception: an empty word says nothing
-# says: steady([['', 2], ['', 1]]) answered True, but this is a word as any other.
+# says: steady([['', 2], ['', 1]]) answered True, but this text is a word like any other.
 def steady(seen):
     largest = {}
     for word, count in seen:

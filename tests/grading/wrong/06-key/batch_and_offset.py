@@ -1,4 +1,4 @@
 # misconception: batch ids never come again
-# says: The row of offset 1 is there 2 times, by the keys [1, 1] and [0, 1]
+# says: The row of offset 1 is in the table 2 times, under the keys [1, 1] and [0, 1]
 def key(row):
     return [row["batch"], row["offset"]]

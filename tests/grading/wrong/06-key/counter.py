@@ -1,5 +1,5 @@
 # misconception: the database gives every row a number
-# says: The row of offset 1 is there 2 times, by the keys 0 and 3
+# says: The row of offset 1 is in the table 2 times, under the keys 0 and 3
 numbers = iter(range(1_000_000))
 
 

@@ -1,5 +1,5 @@
 # misconception: eight hexadecimal digits of a hash are unique
-# says: answered '985d5b72': all keys are as short, and can differ in about 3
+# says: answered '985d5b72': all keys are as short as this one, and can differ in about 3
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: eight hexadecimal digits of a hash tell calls apart
-# says: answered "['stream', 0, 5, '5ba9a898']", and so did the call of topic 'stream',
+# says: answered "['stream', 0, 5, '5ba9a898']", which is also the key of the call of topic 'stream',
 import hashlib
 
 

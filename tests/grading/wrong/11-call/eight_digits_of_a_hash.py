@@ -1,5 +1,5 @@
 # misconception: eight hexadecimal digits of a hash are unique
-# says: answered '0f5fa0e5': all keys are as short, and can differ in about 32 bits onl
+# says: answered '0f5fa0e5': all keys are as short as this one, and can differ in about 32 bits onl
 import hashlib
 
 

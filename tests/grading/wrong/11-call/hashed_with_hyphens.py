@@ -1,5 +1,5 @@
 # misconception: nobody sees the hyphens in a hash
-# says: answered 'd13c232dfb266d3ee9cdde211bb4f7593920cce792692d04486f674bc191d27e', an
+# says: answered 'd13c232dfb266d3ee9cdde211bb4f7593920cce792692d04486f674bc191d27e', which is also the key
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: no topic has two underscores
-# says: answered '2afca84703d9c3c07d321d21035d57facfb5511dd465d6a15d7b15efeb370738', an
+# says: answered '2afca84703d9c3c07d321d21035d57facfb5511dd465d6a15d7b15efeb370738', which is also the key
 import hashlib
 
 

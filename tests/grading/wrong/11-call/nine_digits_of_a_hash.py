@@ -1,5 +1,5 @@
 # misconception: nine decimal digits of a hash are unique
-# says: answered '34447692': all keys are as short, and can differ in about 30 bits onl
+# says: answered '34447692': all keys are as short as this one, and can differ in about 30 bits onl
 import hashlib
 
 

@@ -1,5 +1,5 @@
 # misconception: an empty call is a charge
-# says: answered "['stream', 0, 5, 'charge']", and so did the call of topic 'stream', p
+# says: answered "['stream', 0, 5, 'charge']", which is also the key of the call of topic 'stream', p
 def key_of_call(row):
     topic, partition, offset, call = (row[name] for name in ("topic", "partition", "offset", "call"))
     return str([topic, partition, offset, call or "charge"])
