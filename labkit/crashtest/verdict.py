@@ -40,7 +40,7 @@ class Group(StrEnum):
     """Not a run, but a doubt: in the run without a crash the test did not observe everything that the sink does."""
     IDENTITY = "identity"
     CONDITION = "condition"
-    """A run with a fault that no sink needs to withstand. It shows a condition of the guarantee, and cannot refute it."""
+    """A run with a fault that no sink needs to withstand, so it shows a condition of the guarantee and no violation."""
     FAULT = "fault"
     """A run in which one call fails while the command goes on; it counts for a claim apart from the guarantee."""
 

@@ -69,7 +69,7 @@ class Record(msgspec.Struct, frozen=True):
                 both = bool(kept[first].synced and each.synced)
                 kept[first] = msgspec.structs.replace(kept[first], synced=both)
                 continue
-            # A rename ends the writes of the file that it moves, too.
+            # A rename also ends the series of writes to the file that it moves.
             for file in (each.path, each.target):
                 writing.pop(file, None)
             if each.kind == _WRITE:

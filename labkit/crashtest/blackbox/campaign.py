@@ -82,7 +82,7 @@ from labkit.host.syscalls.faults import Fault
 from labkit.host.syscalls.guarding import GuardLate
 from labkit.host.syscalls.support import supported
 
-LONGER = "the rows that are due after --more are those of two runs without a crash, which may both be wrong"
+LONGER = "--more: the rows of two runs without a crash count as right afterwards, and both runs may be wrong"
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
@@ -104,7 +104,7 @@ class Further:
 
 
 FIRST_CRASH = "crash 1"
-"""The moment of the reading after the first crash of a run."""
+"""The value of `Reading.moment` for the reading after the first crash of a run."""
 
 
 class FinishedRun(NamedTuple):
@@ -160,7 +160,7 @@ class Campaign:
 
         Raises `InvalidInput` if the pipeline or the reader fails even in this run.
         """
-        self.settings.changed()  # a revision that does not exist is refused before anything runs
+        self.settings.changed()  # refuses a revision of `--since` that does not exist, before anything runs
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
         doubts = [*self._healthy.doubts]
@@ -205,7 +205,7 @@ class Campaign:
             grown = list(map(grown_input_job, self._telling()))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
-        if self._seen.effects and self.most.conditions:  # an endless command whose effects are all elsewhere has none
+        if self._seen.effects and self.most.conditions:  # an endless command may have no effect in a watched folder
             names = [each.name for each in self._seen.effects]
             jobs.append(two_instances_job(next((each for each in names if each in self._seen.showing), names[0])))
         if self.settings.checkpoint is not None:
@@ -321,7 +321,7 @@ class Campaign:
             return
         self.ledger.begin(job)
         at = self.outage_points[job.id.removeprefix(POWER)]
-        for _ in range(2):  # a point that was not reached is tried once more
+        for _ in range(2):  # once more if the first run does not reach the point
             with self.harness.run(job.id, job.title) as run:
                 for after in outages(self.harness, run, at):
                     each = Job(after.id, after.title, Group.POWER)
@@ -449,7 +449,7 @@ class Campaign:
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
         self._stories[job.id] = story
-        # Threads may take turns in another way, so that a restart makes other calls. Such a pair counts as not tried.
+        # Threads may run in another order, so that a restart makes other calls. Such a pair counts as not tried.
         is_elsewhere = job.group is Group.PAIR and run.unknown.startswith(NEVER_REACHED) and bool(run.crashes)
         result = Result(
             job.id,
@@ -477,7 +477,7 @@ class Campaign:
             for number, each in enumerate(run.readings)
         ]
         if self._seen.replaces and expectation.history_shape is Shape.ROWS:
-            samples = samples[-1:]  # rows that the pipeline replaces by design were not read too early
+            samples = samples[-1:]  # the pipeline replaces rows by design, so earlier readings prove nothing
         due = expectation.rows.expected()
         if run.stuck:
             present = {row.id for sample in samples for row in sample.seen}
@@ -615,7 +615,7 @@ class Campaign:
             *map(unread_job, self.points.values()),
         ]
         named = list({job.id: job for job in every if job.id == name or (is_fault and job.fault == name)}.values())
-        if named or is_fault:  # no call may be able to suffer it
+        if named or is_fault:  # without any run if no call can suffer this fault
             return iter(named)
         if name.partition(".")[0] in self.further.last_names():
             return self._one_further(name)

@@ -200,8 +200,8 @@ def _tried(harness: Harness, healthy: Healthy) -> tuple[set[str], str]:
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
     """Return the result of a run in the folder `copy`; in its texts, the user's own folder replaces `copy`."""
 
-    def named(said: Any) -> Any:
-        return said.replace(str(copy), str(folder)) if isinstance(said, str) else said
+    def named(value: Any) -> Any:
+        return value.replace(str(copy), str(folder)) if isinstance(value, str) else value
 
     return replace(
         result,

@@ -49,9 +49,9 @@ QUERIES = ("fresh_checkpoint", "two_queries")
 _GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
 _REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
 _SQLITE = ("-journal", "-wal")
-"""The ends of the names of SQLite's logs: a commit removes or shortens the one, and is appended to the other."""
+"""How the names of SQLite's logs end: a commit removes or shortens a journal, and appends to a write-ahead log."""
 _HTTP = ("POST", "PUT", "PATCH")
-"""Words of HTTP in the name of a message; DELETE is missing, as it is also a statement of SQL."""
+"""HTTP methods in the name of a message; DELETE is missing, as it is also a statement of SQL."""
 
 
 class _Step(NamedTuple):
@@ -139,8 +139,8 @@ def diagnose(
     crashed = min((each for each in tried if each.violated), key=weakness, default=None)
     if crashed is None or weakest.group is Group.PAIR:
         return alone
-    besides = of_single_crashes(crashed.violated[0])
-    return alone._replace(why=f"{alone.why}; besides, {besides.why} (repair: {besides.recipe.name})")
+    second = of_single_crashes(crashed.violated[0])
+    return alone._replace(why=f"{alone.why}; in addition, {second.why} (repair: {second.recipe.name})")
 
 
 def _harm_both_ways(summary: Summary) -> str:
@@ -236,7 +236,7 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
 
 def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
-        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back: {what}", MARKER)
+        return Diagnosis("goes back", f"while a batch is replayed, readers see an older value again: {what}", MARKER)
     if axis.endswith("_read"):
         why = f"while a batch is replayed, rows that were readable disappear: {what}"
         return Diagnosis("readable too early", why, OVERWRITE)
@@ -269,13 +269,13 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
         why = f"the sink returned before its rows were safe: after [{window.opened}] the engine repeats nothing"
         return Diagnosis("returned too early", why, FLUSH)
     if axis == "stuck":
-        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
+        why = f"the next start fails at what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
         return Diagnosis("stuck on the replay", why, FORGIVE)
     if axis == "regression":
-        why = f"after a crash between {window} a value can be seen to go back"
+        why = f"after a crash between {window} readers see an older value again"
         return Diagnosis("goes back", why, MARKER)
     if axis.endswith("_read"):
-        why = f"rows can be read after [{window.opened}] that are taken back by the next start"
+        why = f"after [{window.opened}] rows can be read, and the next start takes them back"
         return Diagnosis("readable too early", why, OVERWRITE)
     return _repeated(window, decides)
 
@@ -309,8 +309,8 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
     opening, closing = _Step.of(window.opening), _Step.of(window.closing)
     is_log = closing.where.endswith(_SQLITE)
     opened, closed = files.get(window.opening) or opening.where, files.get(window.closing) or closing.where
-    # Between two writes to one file, the rest of a row or of a compressed block may be missing. What the next start
-    # appends then makes a row unreadable that could be read, and nothing removes it.
+    # Between two writes to one file, the rest of a row or of a compressed block may be missing. If the next start
+    # appends to that, a row that could be read becomes unreadable, although nothing removes it.
     is_torn = opening.kind == closing.kind == CallKind.WRITE and opened == closed
     if not is_torn and all(set(each.rows_of("lost")) & set(each.rows_of("aborted_read")) for each in within):
         why = f"{apart}; the next start removes rows that could be read, and does not write them again"
@@ -319,7 +319,7 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
         if not window.is_bounded:
             why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
             return Diagnosis("not one step", why, STEP)
-        why = f"{apart}; the next start takes the part of {closing.where} that is there for the whole"
+        why = f"{apart}; the next start treats the part of {closing.where} that is there as the whole"
         return Diagnosis("part taken for the whole", why, WHOLE)
     if closing.kind in _REMOVING and not is_log:
         return Diagnosis("not one step", f"{apart}; rows are missing at the end", STEP)

@@ -89,12 +89,8 @@ class Entry(NamedTuple):
     node: Node | None
 
 
-class Naming(NamedTuple):
-    """The creation, removal or rename of a file. A power cut leaves either the whole change or nothing of it."""
-
-    number: int
-    entries: tuple[Entry, ...]
-    said: str
+Naming = tuple[Entry, ...]
+"""The creation, removal or rename of a file. A power cut leaves either the whole change or nothing of it."""
 
 
 class NotModelled(Exception):
@@ -124,6 +120,7 @@ class Disk:
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self._disks = {folder.stat().st_dev for folder in copies if folder.exists()}
         self.on_its_way: list[Naming] = []
+        """The changes of names that have not reached the disk, oldest first."""
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
@@ -143,11 +140,11 @@ class Disk:
         elif call.kind in (CallKind.WRITE, CallKind.TRUNCATE):
             self._write(call)
         elif call.kind is CallKind.CREATE:
-            self._name(call, self._entry(call.path, File()))
+            self._name(self._entry(call.path, File()))
         elif call.kind is CallKind.MKDIR:
-            self._name(call, self._entry(call.path, Folder()))
+            self._name(self._entry(call.path, Folder()))
         elif call.kind is CallKind.UNLINK:
-            self._name(call, self._entry(call.path, None))
+            self._name(self._entry(call.path, None))
         elif call.kind is CallKind.LINK:
             self._link(call, brought)
         elif call.kind is CallKind.RENAME:
@@ -182,11 +179,10 @@ class Disk:
 
     # Names.
 
-    def _name(self, call: Call, *entries: Entry) -> None:
+    def _name(self, *entries: Entry) -> None:
         for entry in entries:
             _put(entry.folder.now, entry)
-        sentence = f"{call.kind} {call.target or call.path}"
-        self.on_its_way.append(Naming(call.number, entries, sentence))
+        self.on_its_way.append(entries)
 
     def _link(self, call: Call, brought: Content | None) -> None:
         node: Node | None = self.node(call.path)
@@ -196,7 +192,7 @@ class Disk:
             node = File(brought, brought)
         if node is None:
             raise _unseen("a link to it")
-        self._name(call, self._entry(call.target, node))
+        self._name(self._entry(call.target, node))
 
     def _rename(self, call: Call, brought: Content | None) -> None:
         node = self.node(call.path)
@@ -205,7 +201,7 @@ class Disk:
         moved_out = self._entry(call.path, None) if self._is_inside(call.path) else None
         if not self._is_inside(call.target):
             if moved_out is not None:
-                self._name(call, moved_out)
+                self._name(moved_out)
             return
         if node is None:
             raise _unseen("its new name")
@@ -214,13 +210,13 @@ class Disk:
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
             moved_out = moved_out._replace(node=replaced)
         if replaced is not node or moved_out is None:  # two names of one file: nothing happens
-            self._name(call, *([moved_out] if moved_out else []), moved_in)
+            self._name(*([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
         pending = []
         for naming in self.on_its_way:
-            if folder is None or any(each.folder is folder for each in naming.entries):
-                for entry in naming.entries:
+            if folder is None or any(each.folder is folder for each in naming):
+                for entry in naming:
                     _put(entry.folder.on_disk, entry)
             else:
                 pending.append(naming)
@@ -243,7 +239,7 @@ class Disk:
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:
-            waiting += [each.node for each in naming.entries if each.node is not None]
+            waiting += [each.node for each in naming if each.node is not None]
         while waiting:
             node = waiting.pop()
             if node in seen:
@@ -272,12 +268,12 @@ class Disk:
 
             def names(folder: Folder) -> Mapping[str, Node]:
                 visible = dict(folder.on_disk)
-                for entry in newest.entries:
+                for entry in newest:
                     if entry.folder is folder:
                         _put(visible, entry)
                 return visible
 
-            brought = {id(each.node) for each in newest.entries}
+            brought = {id(each.node) for each in newest}
             yield NEWEST_KEPT, self.trees(names, lambda file: file.now if id(file) in brought else file.on_disk)
         written = {each.newest.number: each for each in self.files() if each.newest and each.newest.size > 1}
         torn = written[max(written)] if written else None

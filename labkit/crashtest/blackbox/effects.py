@@ -42,7 +42,7 @@ _ATTEMPT = re.compile(r"(?<=_)(attempt_<n>_\d+_[mr]_\d+_)\d+|^(\d{5}-)\d+(?=-<uu
 _SMALLEST_PID = 100
 
 RETURN = "return"
-"""The `Call.name` of a LINE at which the user's code has nothing more to do but return."""
+"""The `Call.name` of a LINE at which the user's code only has to return."""
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
@@ -100,7 +100,7 @@ class Effect:
     file: str = ""
     """The path in `where` before it was masked; empty for SEND, LINE and EXIT, which change no known file."""
     cuts: Mapping[str, int] | None = None
-    """Where the test may cut a write, as `labkit.crashtest.blackbox.points.cuts` returns it; None if not asked."""
+    """Where the test may cut a write, as `labkit.crashtest.blackbox.points.cuts` returns it; None if unknown."""
 
     @property
     def kind(self) -> CallKind:

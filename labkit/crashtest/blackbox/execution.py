@@ -1,5 +1,4 @@
-"""One start of the pipeline under observation: record its effects, kill it at a crash point, and decide when it is
-over.
+"""Watch one start of the pipeline: record its effects, kill it at a crash point, and decide when it is over.
 
 A start is over when its command has ended. If the command never ends by itself, the start is over when every row that
 is due can be read and no more effects happen. Any start is over when nothing has happened for too long.
@@ -84,9 +83,9 @@ class Start:
     log: Path
     silence: Silence = field(default_factory=Silence)
     states: Mapping[str, State] = field(default_factory=dict)
-    """The files before each effect, by its name, and before the one that was prevented."""
+    """The state of the files before each effect, by the effect's name; also before an effect that a kill prevented."""
     unmodelled: str = ""
-    """What a sync that failed would have made durable, and stays all the same; empty without such a fault."""
+    """What a failed sync should have lost and labkit cannot remove, such as names in a folder; usually empty."""
 
 
 Note = Callable[[Call], None]
@@ -128,7 +127,7 @@ class Execution:
     settings: PipelineSettings
     namer: Namer
     misses_nothing: Callable[[], bool]
-    """Returns whether every row that is due can be read; raises `ReaderFailed` if nobody knows at the moment."""
+    """Returns whether the reader returns every row that is due; raises `ReaderFailed` if the reader fails."""
     endless: bool | None
     """Whether the command never ends by itself; None before the first run."""
     usual: Silence
@@ -145,7 +144,7 @@ class Execution:
     def __post_init__(self) -> None:
         self._unsynced = Unsynced()
         self._patient_until = 0.0
-        """The time until which a call is delayed, or a stop may last, so that silence means nothing."""
+        """The time until which a fault may delay a call or a stop, so that silence is no sign of a stuck command."""
         self._states: dict[str, State] = {}
         self._effects: list[Effect] = []
         self._over = Over.ENDED
@@ -319,7 +318,7 @@ def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
         "returned": delivered.returned,
         "status": start.watched.status,
         "overdue": delivered.overdue,
-        # A command that ends well because somebody stops it does not say that all is done.
+        # A command that ends well because SIGTERM stops it does not claim that its work is done.
         "silent": delivered.fault is not Fault.SIGTERM
         and (start.over is Over.COMPLETE or (start.over is Over.ENDED and start.watched.status == 0)),
         "unmodelled": start.unmodelled,

@@ -207,7 +207,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    # For users, 1.0 and 1 are the same number.
+    # Users take 1.0 and 1 for the same number.
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):

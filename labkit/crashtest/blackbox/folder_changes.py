@@ -19,7 +19,7 @@ BYTECODE = "__pycache__"
 
 
 class File(NamedTuple):
-    """What a file is compared by; not its status time, which changes with its number of names."""
+    """The attributes by which a file is compared; its status time is missing, as a new link changes it."""
 
     changed: int
     """The modification time in nanoseconds."""
@@ -33,12 +33,12 @@ Files = Mapping[str, File]
 
 
 def files_in(folders: Iterable[Path]) -> Files:
-    """Return the regular files in these folders, now."""
+    """Return the regular files that are in these folders now."""
     return files_at(f"{place}/{name}" for folder in folders for place, _, names in os.walk(folder) for name in names)
 
 
 def files_at(paths: Iterable[str]) -> Files:
-    """Return those of the `paths` that are regular files, now."""
+    """Return those of the `paths` that are regular files now."""
     found: dict[str, File] = {}
     for path in paths:
         with suppress(OSError):

@@ -1,5 +1,4 @@
-"""The run without a crash: record the pipeline's effects, check its rows, and check whether the test observes every
-write.
+"""Perform the run without a crash: record the effects, check the rows, and check whether the test sees every write.
 
 If the reader is fast enough, it also reads before each effect, while the pipeline is stopped there.
 """
@@ -34,9 +33,9 @@ ASLEEP, ASLEEP_SECONDS = 3.0, 0.5
 Less than half a second shows no lock, because a reader that asks a server sleeps as well.
 """
 MOST_SKIPPED = 16
-"""Effects of one family that are passed after failed readings: 1, 3, 7 and so on, at most this many."""
+"""After 1, 2, 3, ... failed readings, the next 1, 3, 7, ... effects of the family have none, at most this many."""
 READINGS = 3
-"""The number of timed readings of the empty store, of which the fastest counts: the others had to wait."""
+"""The number of timed readings of the empty store. The fastest counts, because the others had to wait."""
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
 
@@ -126,8 +125,8 @@ def healthy(harness: Harness) -> Healthy:
     """
     expected = harness.helpers.expected()
     usual, made = _empty_store(harness)
-    # Otherwise the reader would create its tables only in this run, where it is called at every effect, and not in a
-    # run with a crash.
+    # In this run, the reader is called at every effect, and the first call may create its tables. So that this happens
+    # in runs with a crash as well, they begin with a reading.
     harness.reads_first = usual <= QUICK_READ
     glances = Glances(harness.helpers, usual, harness.settings.watched)
     harness.wanted = expected

@@ -1,7 +1,7 @@
-"""The runs (jobs) of a pipeline's crash test, each with its steps beyond starting and reading the pipeline.
+"""Define the kinds of runs (jobs) of a pipeline's crash test: where each run crashes, and what happens afterwards.
 
-After a loss of power (`outages`) writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut`
-computes the states.
+After a loss of power (`outages`), writes that were not synced may be missing. `labkit.crashtest.blackbox.power_cut`
+computes the states in which this leaves the disk.
 """
 
 import os
@@ -238,7 +238,7 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
     """Crash at a point; for each state of the files that a power cut may leave there, yield the run that recovers."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
-        # The call at which the pipeline was killed is not among the entries, because it did not happen.
+        # The entries lack the call at which the pipeline was killed, because it did not happen.
         states = states_after_power_cut(journal, len(journal.entries))
         for number, state in enumerate(states, start=1):
             after = PipelineRun(

@@ -1,8 +1,8 @@
 """Assign each effect of a pipeline to a lane, that is, to its purpose: plan, data, decision and so on.
 
-A table lists paths that known engines and formats write. Each row has a pattern for the masked path (`offsets/<n>`), in
-whatever folder. The first matching row counts, and the user's rows, `NAME=GLOB`, come before the table. An effect that
-no row matches is in the lane `other`.
+A table lists paths that known engines and formats write. Each row has a pattern for the masked path (`offsets/<n>`),
+which may lie in any folder. The first matching row counts, and the user's rows, `NAME=GLOB`, come before the table. An
+effect that no row matches is in the lane `other`.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ from labkit.host.syscalls.calls import CallKind
 PLAN, STATE, DATA, DECISION, VISIBLE, SEND, OTHER = ("plan", "state", "data", "decision", "visible", "send", "other")
 
 LANES = {
-    PLAN: "which records the next step holds",
+    PLAN: "which records belong to the next step",
     STATE: "what an operator remembers",
     DATA: "rows, staged or written in place",
     DECISION: "that a step counts",

@@ -1,10 +1,9 @@
 """Add to a pipeline's effects the line of Python that makes each of them.
 
-A line is read from outside while the kernel holds the effect's call, which takes up to a tenth of a second. So the
-lines of first starts, which are alike, are read only once in a test. In a start that follows a crash, effects of the
-same name may come from other lines, so there a line is read again, except in a series of writes: if the same writes
-followed the same line before, their lines are taken from there. Other languages have no lines here; for them the path
-of the file says most.
+labkit reads a line from outside while the kernel holds the effect's call, which takes up to a tenth of a second. So it
+reads the lines of first starts, which are alike, only once in a test. In a start that follows a crash, effects of the
+same name may come from other lines, so labkit reads them again, except in a series of writes: if the same writes
+followed the same line before, it reuses their lines. Effects of programs in other languages have no line.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ _IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
 """The effects whose line may be known from the effects before them."""
 
 _Shape = tuple[CallKind, str]
-"""What effects of a series are compared by: their kind and their file, without the running number."""
+"""An effect's kind and file, without its running number; effects of a series are compared by these."""
 
 
 @dataclass

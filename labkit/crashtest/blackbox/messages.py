@@ -22,7 +22,7 @@ _ASKING = {
 KAFKA = _STORING | _ASKING
 
 ASKING = frozenset(_ASKING.values())
-"""Kafka requests that store nothing: a kill before one of them has the outcome of one before the next call."""
+"""Kafka requests that store nothing: a kill before such a request has the outcome of a kill before the next call."""
 
 _LATEST_VERSION = 40
 _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")

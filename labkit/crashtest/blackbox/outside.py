@@ -37,7 +37,7 @@ MEMORY = "/dev/shm/"  # noqa: S108 - no file is made there
 FEW = 3
 """The number of files that a message lists by name."""
 MOST = 500
-"""The largest number of files that are observed for reads; all further files count as read."""
+"""The largest number of files whose reads are observed; all further files count as read."""
 
 _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE})
 
@@ -89,7 +89,7 @@ class Changes:
     """The files that the start emptied to write them anew, each with whether something had read it before."""
     reads: FileReads | None = None
     whole: bool = False
-    """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
+    """Whether the start came to its end. If not, it might still have opened a file that it has not opened yet."""
 
     def __call__(self, call: Call) -> None:
         """Note a system call that is about to happen."""
@@ -242,7 +242,7 @@ class Outside:
         first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))
         others = f" (and so with {len(self.states) - 1} more)" if len(self.states) > 1 else ""
         return (
-            f"the pipeline keeps state outside of the watched folders, where the test cuts nothing: {_short(first)}, "
+            f"the pipeline keeps state outside of the watched folders, where the test never kills: {_short(first)}, "
             f"{self.states[first]}{others}; --watch {_short(str(Path(first).parent))} tests it, --ignore GLOB says "
             "that nobody depends on it"
         )

@@ -1,5 +1,4 @@
-"""Choose the points at which the test kills the pipeline: before each effect of the run without a crash, and at its
-end.
+"""Choose the points at which the test kills the pipeline: before each effect of a run without a crash, and at its end.
 
 The point after one effect is the point before the next; the point after the last effect is the command's own end. A
 sync changes nothing that a SIGKILL could lose, so the state just before a sync is the state before the effect that
@@ -22,7 +21,7 @@ from labkit.host.syscalls.calls import Call, CallKind
 PAGE = 4096
 """The bytes of a page of memory. Linux may end a write between two pages if its thread was killed meanwhile."""
 _BLOCKS = (512, 1024, 2048)
-"""Sizes of a file's blocks, of which none crosses a page. 4096 is missing, because buffers of this size are usual."""
+"""Usual sizes of aligned blocks, none of which crosses a page. 4096 is missing: many unaligned buffers have it."""
 SINCE_POINTS = 3
 """The number of crash points that a test of changed lines (`--since`) tries although their lines have not changed."""
 SEED = 7
@@ -33,7 +32,7 @@ EXIT = "exit"
 WITHIN = "within "
 """The beginning of the name of a crash point within a write; the name of the write follows."""
 FIRST, LAST, ROW_END, LAST_ROW = ", first page", ", last page", ", end of a row", ", in the last row"
-"""The end of the name of such a point, by where the write is cut; without an end, at a border near the middle."""
+"""How such a name ends, by where the write is cut; without one of these ends, the cut is near the middle."""
 LOOP = 5
 """The number of crashes, one after the other at the same point, in a run with a crash loop."""
 THEN = " then "
@@ -64,7 +63,7 @@ class Extent(NamedTuple):
     thirds: int
     """The runs with a third crash, in the restart after two crashes."""
     ended: int
-    """The runs with plain starts after a recovery that left other files than a crash at the command's end does."""
+    """The runs with plain starts after a recovery that left other files than the one at the command's end."""
     paused: int
     """With `--pause`, the runs with a pause between a crash and the restart."""
     unread: int
@@ -119,7 +118,7 @@ class Point(NamedTuple):
     number: int
     """The position of the point among all points of the run without a crash, from 1."""
     after: str = ""
-    """The name of the last effect before this point that a SIGKILL cannot undo (so no sync); empty if there is none."""
+    """The name of the last effect before this point, or empty. Syncs count only if they have points of their own."""
     line: Line | None = None
     """The line of Python that makes the effect `name`; None if it is not known."""
     line_before: Line | None = None

@@ -41,7 +41,7 @@ class Journal:
     """The recorded system calls of one run, from which labkit computes what a power cut may leave."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """`copies` maps each observed folder to a copy that was made before the run."""
+        """Prepare to record; `copies` maps each observed folder to a copy that was made before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""

@@ -23,7 +23,7 @@ COMMAND_SECONDS = 120.0
 """The maximum seconds for a command that feeds, empties or reads, which may have to start a JVM."""
 
 FEWEST_SECONDS, LIMITS = 10.0, 4.0
-"""A reader may take `LIMITS` times the pipeline's `--limit`, but at least `FEWEST_SECONDS`, as it may start a JVM."""
+"""A reader may take `LIMITS` times the pipeline's `--limit`, and always `FEWEST_SECONDS`, as it may start a JVM."""
 
 LAST_WORDS = 200
 """The number of characters of a log line that a message quotes."""
@@ -101,7 +101,7 @@ def ending(status: int | None) -> str:
         return "it was killed"
     if status < 0:
         return f"it died of signal {-status}"
-    words = {126: ", so it may not be run", 127: ", so there is no such command"}
+    words = {126: ", so the shell may not run it", 127: ", so there is no such command"}
     return f"it ended with exit code {status}{words.get(status, '')}"
 
 

@@ -52,11 +52,11 @@ _PAUSE = 0.1
 """The seconds between two readings while rows may still arrive."""
 
 READ_AGAIN = 10.0
-"""A reader that fails although nothing runs is called again for this many seconds."""
+"""A reader that fails although no process of the pipeline runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
-"""Between crash and restart a failing reader is called again for this long; no process left can hold a lock."""
+"""The same between crash and restart, in seconds; it is shorter, as no process is left that could hold a lock."""
 FAILED_AGAIN = 3
-"""How often a restart that fails is repeated; more than once only if it had a durable effect."""
+"""How often a failing restart is repeated at most; after the first time only if it had a durable effect."""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 WAITS_SECONDS = 2.0
@@ -65,7 +65,7 @@ WAITS_SECONDS = 2.0
 # Notes on runs, and reasons why a run is stuck or unknown; most of them are only the beginning of the text.
 OUTAGE = "readers have an outage"
 LEASE = "the command refused to run, as with a lease of the killed instance"
-REFUSES = "the command refused to run; one run of the test repeated it for as long as --limit allows, in vain"
+REFUSES = "the command refused to run; one run of the test repeated it in vain for as long as --limit allows"
 UNREADABLE = "the reader fails after the recovery"
 OTHER_ROWS = "without a crash, the rows depend on when --more adds its input, so nobody knows which are due"
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
@@ -100,7 +100,7 @@ class PipelineRun:
     expectation: Expectation | None = None
     """The rows that are due in this run; None if they are those of every run."""
     grown: int = 0
-    """The number of readings before new input, when the rows of every run were due."""
+    """The number of readings before the run got new input; until then, the usual rows are due."""
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
@@ -128,12 +128,12 @@ class Harness:
         self.wanted: list[Any] | None = None
         """The rows that are due, as the user gave them; None without `--expected`."""
         self.expectation: Expectation | None = None
-        """The rows that are due and how the reader returns them; None before the run without a crash, which tells."""
+        """The rows that are due, and how the reader returns them, as the run without a crash shows; None before it."""
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
-        """The masked paths whose files keep their numbers in names of effects, since chance decides their order."""
+        """The masked paths for which names of effects keep the files' numbers, as chance decides the files' order."""
         self.logs: frozenset[str] = frozenset()
         """The masked paths of files that look like logs, before whose effects the test crashes last."""
         self.leftover_notes: list[str] = []
@@ -142,10 +142,10 @@ class Harness:
         self.late = SETTLED
         """The seconds that rows may take to arrive after the command has ended; 0 if it keeps nothing but files."""
         self.waited_in_vain = Event()
-        """Set after a run that repeated an idle start in vain, as for a lease. Then no run of any harness does so."""
+        """Set after a run that repeated an idle start in vain; then no run of any harness repeats idle starts."""
         self.lines = Lines()
         self.reads_first = False
-        """Whether each run begins with a reading, because a reader may make the store when it is first called."""
+        """Whether each run begins with a reading, because the first call of a reader may create the store."""
         self.longer: list[Any] = []
         """The rows of a run without a crash to which `--more` has added input."""
         self.starter: Starter = lambda **_: settings.watch
@@ -263,7 +263,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start, and must get them in order."""
+        """Return an object that names the system calls of the run's next start; pass it the calls in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -363,7 +363,7 @@ class Harness:
         start = self.start(run)
         what = "fault" if any("fault" in each for each in run.crashes) else "crash"
         for number in range(FAILED_AGAIN):
-            # A start that fails after an effect has perhaps come further, so it is worth another one.
+            # A start that fails after an effect may have made progress, so another one is worth a try.
             if not self.failed(start) or (number and self._refuses(start)):
                 break
             run.notes.append(f"after the {what} {self.ending_of(start)}; it was started once more")
@@ -380,7 +380,7 @@ class Harness:
 
     def _look_finally(self, run: PipelineRun) -> None:
         try:
-            # No later reading can bring back what a stuck run lacks.
+            # In a stuck run, a longer wait brings no more rows.
             self.look(run, "end", OUTAGE_AGAIN if run.stuck else READ_AGAIN)
         except ReaderFailed as error:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
@@ -421,7 +421,7 @@ class Harness:
             )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
-        # Without --expected, rows that new input changes are as right as all others of two runs without a crash.
+        # Without --expected, the rows of two runs without a crash count as right, even if new input changed some.
         expected = self.expectation if self.wanted is not None and due.shape is not Shape.LAST else None
         if expected is not None and (lacking := expected.misses(longer)):
             return [f"{OTHER_ROWS}: {lacking} row(s) of --expected are missing after it"]

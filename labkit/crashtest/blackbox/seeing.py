@@ -25,14 +25,14 @@ ARRIVING = 3
 """Bytes sent to a server may change rows during this many later effects, as its answer may take a while."""
 
 TOLD_BY_SYNC = ("-wal",)
-"""The endings of files whose sync can change rows: SQLite publishes its log, just synced, by shared memory."""
+"""The endings of files whose sync can change rows: after it, SQLite publishes its log through shared memory."""
 
 NOT_CALLS = "--watch DIR names a folder in which it may write; a process that was started before cannot be seen"
 NOT_LINES = "only your Python in the driver is seen, and neither Spark's workers nor the JVM"
-"""What each way of watching does not see, as a remark on something unseen."""
+"""What each way of watching (system calls, or lines of Python) cannot see, for messages about unseen writes."""
 
 WIDEST = 20
-"""The number of effects between two readings beyond which any of them is not taken for one that changed the rows."""
+"""If more effects than this lie between two readings, only the last one counts as one that changed the rows."""
 
 _DATABASE_LOGS = ("-journal", "-wal", "-shm", ".wal")
 """The endings of the files in which a database keeps an open transaction."""
@@ -122,7 +122,7 @@ def doubts(
     system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
-    # What cannot be followed comes first, because it may be the cause of the others.
+    # Calls that the test cannot follow come first, because they may be the cause of the other reasons.
     reasons = [_blind(name, paths) for name, paths in unseen.items()]
     if gaps:
         named = "; ".join(_gap_text(each, effects) for each in gaps[:FEW])
@@ -136,7 +136,7 @@ def doubts(
         what, remedy = f"durable effect was seen in {where}", "--watch DIR names the folder of store and checkpoint"
         if by_lines:
             what, remedy = "line of the sink was seen", NOT_LINES
-        reasons.append(f"no {what}, so nothing was cut: {remedy}")
+        reasons.append(f"no {what}, so the test killed at none: {remedy}")
     return reasons
 
 
@@ -155,7 +155,7 @@ def _names(paths: Sequence[str]) -> str:
 
 def _blind(name: str, paths: Sequence[str]) -> str:
     which = f" ({_names(paths)}; --ignore GLOB if nobody depends on it)" if paths else ""
-    return f"what this does to the store cannot be followed: {name}{which}"
+    return f"a call whose effect on the store cannot be followed: {name}{which}"
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
@@ -231,7 +231,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     """Return the masked paths of files that look like logs: the pipeline only appends to them and nobody reads them."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
-    # An effect is named by its new name, so a file that got another name shows only here.
+    # The effect of a rename has the new name, so only these paths show that a file lost its old one.
     renamed = {Path(each.call.path) for each in effects if each.kind in {CallKind.RENAME, CallKind.LINK}}
     for each in effects:
         if each.file:

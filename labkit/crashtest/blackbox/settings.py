@@ -25,8 +25,8 @@ CHECKPOINT = "copied_checkpoint"
 
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
-    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, reads, "
-    "closes and new connections that fail, a store that is locked{faults}, more than {later} plain starts after a "
+    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, failing "
+    "reads, closes and connections, a store that is locked{faults}, more than {later} plain starts after a "
     "recovery, more than {loops} crashes at one place, and more than {places} at different places; pairs of places "
     "that leave the files as another crash does{thirds} are a sample."
 )
@@ -57,7 +57,7 @@ class PipelineSettings(SharedOptions):
     """The options of the crash test of a pipeline, as `labkit crashtest --command` takes them."""
 
     KIND = "a pipeline, --command"
-    WHY_UNJUDGED: ClassVar[str] = "nobody said which rows belong together"
+    WHY_UNJUDGED: ClassVar[str] = "labkit does not know which rows form a batch"
 
     pipeline: str = option(
         Text(metavar="CMD"),
@@ -76,7 +76,7 @@ class PipelineSettings(SharedOptions):
         "",
         "The rows that should come out, FILE.jsonl or FILE:NAME. Default: those of a run without a crash.",
     )
-    feed: str = option(Text(metavar="CMD"), "", "Puts the input there before each run.")
+    feed: str = option(Text(metavar="CMD"), "", "Puts the input in place before each run.")
     reset: str = option(
         Text(metavar="CMD"),
         "",
@@ -99,24 +99,24 @@ class PipelineSettings(SharedOptions):
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
         "Seconds between a recovery and the next plain start, in one run, and between crash and restart, in up to "
-        "eight runs; longer than a marker or lease lives.",
+        "eight runs; choose more than the lifetime of a marker or lease.",
     )
     more: str = option(
         Text(metavar="CMD"),
         "",
-        "Adds new input; one run recovers from a crash, gets it, and must go on, and others get it between a crash and "
-        "the restart. Default: no such run.",
+        "Adds new input. One run gets it after the recovery from a crash, others between a crash and the restart. "
+        "Default: no such run.",
     )
     pairs: int | None = option(
         Number(0, complaint="write how many random pairs of crashes to try, as in --pairs 100.", metavar="N"),
         None,
-        "Random pairs of crashes at two places, besides those for which a recovery gives a reason; as many as the "
-        "coverage counts for all. Default: 3 with --quick, else 8.",
+        "Random pairs of crashes at two places, in addition to those that a recovery suggests. To try all pairs, give "
+        "the number that the report's coverage counts as possible. Default: 3 with --quick, else 8.",
     )
     parallel: int | None = option(
         Number(
             1,
-            complaint="write how many runs may be made side by side, as in --parallel 4; 1 is one after the other.",
+            complaint="write how many runs may go on at the same time, as in --parallel 4, or 1 for one after another.",
             metavar="N",
         ),
         None,
@@ -125,7 +125,7 @@ class PipelineSettings(SharedOptions):
     folder: Path = field(default_factory=Path.cwd)
     """The folder in which every command of the user runs."""
     unwatchable: str = ""
-    """The reason why system calls cannot be watched, so that the test kills between lines of Python; usually empty."""
+    """The reason why labkit cannot watch system calls, and so kills between lines of Python; usually empty."""
     named: str = "--command"
     """What error messages begin with: the option `--command`, or the name of the sink under test."""
     adapter: str = "a command"
@@ -136,7 +136,7 @@ class PipelineSettings(SharedOptions):
     run_alone: str = "the command by hand"
     """What the user should run without labkit, to find why it fails without a crash."""
     unnamed: Path | None = None
-    """The watched folder that is left out of the names of system calls; None if all are included."""
+    """The watched folder whose name is left out of the names of system calls; None if none is left out."""
 
     @property
     def subject(self) -> str:
@@ -150,7 +150,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """Why the test may miss writes if the reader is slow; empty if there is no such danger."""
+        """The reason why the test may miss writes if the reader is slow; empty if it misses none."""
         return ""
 
     @property

@@ -82,8 +82,8 @@ class Standing(NamedTuple):
         if self.unknown:
             yield f"{len(self.unknown)} kind(s) of effects are not known, so there is no order:"
             yield from (f"  {each}" for each in self.unknown[:LISTED])
-            first = self.unknown[0]
-            yield f"Say what each is: --write '{first}={Write.VISIBLE}', or any of {', '.join(Write)}, or {NOTHING}."
+            first, kinds = self.unknown[0], ", ".join(Write)
+            yield f"Name the kind of each: --write '{first}={Write.VISIBLE}', or any of {kinds}, or {NOTHING}."
             return
         if self.orders is None:
             yield self.because
@@ -95,9 +95,9 @@ class Standing(NamedTuple):
 
     def _restart_lines(self) -> Iterator[str]:
         if not self.readings:
-            yield "No cell of the table has this order: nothing reads one of its writes."
+            yield "No cell of the table has this order, for example because no restart reads one of its writes."
             return
-        yield "The record does not show what becomes of rows that come again, nor what a restart reads; by these:"
+        yield "The record does not show what happens to repeated rows, or what a restart reads. For each case:"
         yield columns([(f"  {each.chosen}", _guarantee_text(each)) for each in self._telling()])
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 

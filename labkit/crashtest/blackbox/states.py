@@ -21,7 +21,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer, family, mask, witho
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
-"""The largest file in bytes that is compared with ids and times masked; a larger one only wholly, or not at all."""
+"""The largest file in bytes that is compared with ids and times masked; a larger one is compared exactly, or not."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIFIABLE (`include/uapi/linux/fs.h`)

@@ -36,7 +36,7 @@ class Unsynced:
         """The files with bytes that were overwritten since the last sync."""
         self._lost: _Lost | None = None
         self.unmodelled = ""
-        """What a sync that failed would have made durable and `drop` cannot take back; empty if there is nothing."""
+        """What a failed sync should have lost and `drop` cannot remove, such as names in a folder; usually empty."""
 
     def note(self, call: Call) -> None:
         """Record a system call that is about to happen."""

@@ -1,7 +1,7 @@
 """Derive the order of the durable writes of one step from the recorded effects of a real pipeline.
 
 A table says which kind of write each effect is: a row has a pattern of the effect's name, and its meaning. An effect
-that no row matches is an error, because an order with a gap would be a guess. The kinds of writes come from
+that no row matches is an error, because without it the order would be a guess. The kinds of writes come from
 `labkit.sim.writes`; all knowledge of engines is in `writes.toml`.
 """
 

@@ -88,8 +88,8 @@ class XRay:
         ended = any(each.kind is CallKind.EXIT for each in self.effects)
         if self.silent and ended:
             yield (
-                "what the command left running did nothing more and did not end, so it was killed; --limit allows a "
-                "longer silence."
+                "processes that the command left running did nothing more and did not end, so they were killed; "
+                "--limit allows a longer silence."
             )
         elif self.silent:
             yield (
@@ -97,7 +97,7 @@ class XRay:
                 "--limit allows a longer silence."
             )
         elif self.watched.status:
-            yield f"the command ended with status {self.watched.status}, so this may not be all that it does."
+            yield f"the command ended with status {self.watched.status}, so it may not have done all of its work."
         for name, times in self.watched.unseen.items():
             paths = self.watched.unseen_paths.get(name, ())
             of = f" ({', '.join(paths[:3])})" if paths else ""
