@@ -75,7 +75,7 @@ def test_a_cell_that_only_defines_names_shows_nothing(
     ]
     assert silent["00_start"] == silent["08_postgres"] == []
     shell = SimpleNamespace(history_manager=SimpleNamespace(input_hist_raw=[""]), user_ns={})
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     sources = ["import subprocess", "job = subprocess.run([])"]
     monkeypatch.setattr(played, "recordings", lambda: dict.fromkeys(sources, played.Recording("today", [], [])))
     outputs = [(played.play(source), capsys.readouterr().out)[1] for source in sources]

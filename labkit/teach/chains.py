@@ -24,8 +24,7 @@ ON_THE_WAY = {
     "no_fractured_read": "half a batch is seen",
     "no_orphan": "a transaction stays open",
 }
-"""Faults that a reader may see during a run although the final rows are right: a sentence for each violated property.
-"""
+"""For each property that a run may violate although its final rows are right: what a reader sees meanwhile."""
 
 ON_A_SOCKET = ("append", "two_phase")
 """The sinks that notebook 07 runs with Spark's socket source."""

@@ -36,9 +36,9 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 def broker() -> Iterator[Mapping[str, str]]:
     """Yield the address of a private Kafka broker, as a dict from the name of an environment variable to its value.
 
-    The broker is the notebook's private one. If the user has named a broker instead, another one is started, which ends
-    with the `with` block. The user's broker is never used, because the tested pipelines have fixed topic names. Raises
-    `ServiceUnavailable` if no broker can be started.
+    The broker is the notebook's private one. If the notebook uses the user's own broker, labkit starts another one that
+    ends with the `with` block, because the tested pipelines have fixed topic names and must not write into the user's
+    broker. Raises `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:
@@ -56,7 +56,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
     cannot trace system calls, and `JobFailed` if the pipeline never made this write or failed.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
-    # Names of effects mask folders that are called like this.
+    # With this prefix, because labkit masks names such as tmpa1b2 in the names of effects.
     with tempfile.TemporaryDirectory(prefix="tmp") as folder:
         work = Path(folder) / "work"
         work.mkdir()

@@ -1,4 +1,4 @@
-"""Read the shipped pipelines of real systems: each has a description, an expected result and recorded system calls.
+"""Read the pipelines of real systems that labkit ships, each with an expected result and recorded system calls.
 
 The programs, `engines.toml` and the recordings are in `data/pipelines/engines`, whose README says how they were made.
 """
@@ -96,6 +96,6 @@ def kept(name: str) -> Kept:
         path = RECORDS / f"{named(name).program.stem}.json"
     if not path.exists():
         raise InvalidInput(
-            f"the record {path.name} is missing; create it with `python tools/pipelines.py {name} --record`."
+            f"the recording {path.name} is missing; create it with `python tools/pipelines.py {name} --record`."
         )
     return msgspec.json.decode(path.read_bytes(), type=Kept)

@@ -18,7 +18,7 @@ _LIKE = 0.6
 
 
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
-    """Return a sentence on the cell that defines `name` and must run first; empty if no cell defines it.
+    """Return a sentence that names the cell which defines `name` and must run first; empty if no cell defines it.
 
     The last of the `executed` cells failed. `file` is the notebook's file name.
     """
@@ -38,7 +38,8 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 def _notebook(executed: Sequence[str], file: str) -> str:
     """Return the name of the released notebook that contains most of the executed cells.
 
-    Cells that occur in several notebooks do not count. If no cell is left, `file` tells the notebook; empty if none.
+    Cells that occur in several notebooks do not count. If no cell is left, returns the notebook whose name is part of
+    `file`, or an empty text.
     """
     cells = {path.stem: released_cells(path.stem) or () for path in of_course(notebooks())}
     released = {name: {normal(cell.source) for cell in of_it} for name, of_it in cells.items()}

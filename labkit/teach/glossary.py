@@ -20,8 +20,6 @@ from labkit.view.card import DIM, Card, Cell, para, table
 FILE = Path(__file__).with_suffix(".toml")
 OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "PostgreSQL", "literature": "elsewhere"}
 """The systems whose words the glossary gives next to its own: an entry's field and the column's heading for each."""
-
-
 WIDTH = 160
 """The line length, in characters, of the list of all words."""
 
@@ -80,14 +78,9 @@ def word(name: str | None = None) -> Card:
     for entry in words.values():
         if wanted in {form.lower() for form in (entry.word, f"{entry.word}s", *entry.forms)}:
             return _card(entry)
-    raise InvalidInput(f"the glossary does not contain {name[:40]!r}; {_near(wanted[:40])}")
-
-
-def _near(wanted: str) -> str:
-    close = difflib.get_close_matches(wanted, list(entries()), n=3, cutoff=0.5)
-    if not close:
-        return "lab.word() lists all."
-    return f"did you mean {' or '.join(map(repr, close))}?"
+    close = difflib.get_close_matches(wanted[:40], list(words), n=3, cutoff=0.5)
+    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "lab.word() lists all words."
+    raise InvalidInput(f"the glossary does not contain {name[:40]!r}; {remedy}")
 
 
 def _card(entry: Entry) -> Card:
@@ -119,7 +112,7 @@ def _all(entries: Sequence[Entry]) -> Card:
     return Card(
         "",
         para(
-            f"{len(own)} of them are the lab's own names. Say the other ones to people who have not taken the course:"
+            f"{len(own)} of them are the lab's own names. To people who have not taken the course, say the other ones:"
         ),
         table(("the lab's own", "others say"), say),
         table(("word", "meaning", "explained in"), rows),

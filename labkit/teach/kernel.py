@@ -42,7 +42,7 @@ def _shown(
     if kind is NameError and error.name and _is_of(trace, shell.user_global_ns):
         executed = list(map(str, shell.history_manager.input_hist_raw))
         if sentence := comes_first(error.name, executed, os.environ.get(FILE, "")):
-            # IPython's protocol; as for the lab's own errors.
+            # IPython displays the lines that this function returns, as it does for labkit's own errors.
             vars(error)["_render_traceback_"] = lambda: [f"NameError: {sentence}"]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
 
@@ -60,7 +60,7 @@ def warm_up() -> None:
         return
     from labkit.view.front_end import is_watched
 
-    # Asked here, because only a cell's own thread knows whether a person runs it.
+    # Ask here, because only the thread that runs a cell knows whether a person watches it.
     if is_watched():
         threading.Thread(target=_start, name="labkit opened notebook", daemon=True).start()
 

@@ -27,14 +27,14 @@ class Findings(OnCard, list["Finding"]):
             else "This machine has everything that the lab needs."
         )
         rows = [
-            (each.name, Cell("missing", BAD) if each.required else "not there", each.remedy or each.detail)
+            (each.name, Cell("missing", BAD) if each.required else "optional", each.remedy or each.detail)
             for each in [*needed, *(each for each in missing if not each.required)]
         ]
         ready = [each for each in self if each.ok]
         return Card(
             word,
             table(("", "", "what to do"), rows) if rows else Html(),
-            fold(f"What is there: {len(ready)}", table(("", ""), [(each.name, each.detail) for each in ready])),
+            fold(f"Already installed: {len(ready)}", table(("", ""), [(each.name, each.detail) for each in ready])),
             title="Is this machine ready?",
             tone=BAD if needed else GOOD,
             under=summary,

@@ -1,8 +1,8 @@
 """Play recorded outputs of real runs in a browser, which can start neither Spark nor a server.
 
-The build of the site runs every notebook and records it. A cell that needs real processes, or the result of such a
-cell, shows in the browser its recorded outputs, with the date and the versions. If the learner has changed a cell on
-which it depends, the recording no longer fits, and the cell prints a sentence instead.
+The build of the site runs every notebook and records its outputs. In the browser, a cell that needs real processes, or
+that uses the result of such a cell, shows its recorded outputs, with the date and the versions. If the learner has
+changed a cell on which it depends, the recording no longer fits, and the cell prints a sentence instead.
 """
 
 import ast
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from labkit.core.errors import NeedsInstallation
 from labkit.host.browser import INSTALL, needs_installation
+from labkit.teach.executed import shell_here
 from labkit.teach.exercises.cells import bound, normal, used
 from labkit.teach.questions.asking import answer
 from labkit.teach.questions.card import Answer
@@ -27,7 +28,7 @@ class Recording(NamedTuple):
     """The recorded output of one notebook cell, shown where the cell cannot run, as in a browser."""
 
     made: str
-    """The date of the recording and the versions of the programs, as text; empty if nobody has recorded the cell."""
+    """The date of the recording and the versions of the programs, as text; empty if the cell was not recorded."""
     outputs: Sequence[Mapping[str, Any]]
     """The outputs in the format of a notebook's file."""
     questions: Sequence[str]
@@ -92,9 +93,6 @@ def changed(source: str, executed: Sequence[str]) -> str:
 
 def install() -> None:
     """Make this kernel show the recording of a cell, if there is one, instead of running the cell."""
-    from IPython.core.getipython import get_ipython
-
-    shell: Any = get_ipython()
 
     def replaced(lines: list[str]) -> list[str]:
         source = normal("".join(lines))
@@ -102,7 +100,7 @@ def install() -> None:
             return lines
         return [f"__import__('labkit.teach.recordings').teach.recordings.play({source!r})\n"]
 
-    shell.input_transformers_cleanup.append(replaced)
+    shell_here().input_transformers_cleanup.append(replaced)
 
 
 def play(source: str) -> None:
@@ -110,9 +108,7 @@ def play(source: str) -> None:
 
     Shows nothing if the cell only defines names.
     """
-    from IPython.core.getipython import get_ipython
-
-    shell: Any = get_ipython()
+    shell = shell_here()
     executed = list(map(str, shell.history_manager.input_hist_raw))[:-1]
     shell.user_ns.update({name: OnlyRecorded(name) for name in bound(source) if name != "lab"})
     if "from labkit import lab" in source:
@@ -121,7 +117,10 @@ def play(source: str) -> None:
     if only_defines(source):
         return
     if name := changed(source, executed):
-        print(f"You changed `{name}`, and this cell needs real processes, which a browser does not have: {INSTALL}.")
+        print(
+            f"You changed `{name}`, so the recording of this cell no longer fits. To run the cell, which needs real "
+            f"processes, {INSTALL}."
+        )
     elif not recording.made:
         print(f"This cell needs real processes, which a browser does not have: {INSTALL}.")
     else:

@@ -69,9 +69,7 @@ class RebalanceOutcome(OnCard):
         turns = groupby(self.charges, key=lambda charge: charge[0])
         return ", then ".join(f"{who} {' '.join(str(order) for _, order in of)}" for who, of in turns) or "nothing"
 
-    def _notes(self) -> Sequence[str]:
-        ends = [f"{who} ended with {end}." for who, end in zip("AB", self.ends, strict=True) if end]
-        return [f"Charged: {self.charged}.", *ends, f"The group's offset is {self.offset}."]
-
     def card(self) -> Card:
-        return verdict_card("Two consumers of a group", self.verdict, *self._notes())
+        ends = [f"{who} ended with {end}." for who, end in zip("AB", self.ends, strict=True) if end]
+        notes = f"Charged: {self.charged}.", *ends, f"The group's offset is {self.offset}."
+        return verdict_card("Two consumers of a group", self.verdict, *notes)

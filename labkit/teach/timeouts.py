@@ -26,14 +26,13 @@ class Examined(OnCard, Examination):
         return repr(Examination(*self))
 
     def card(self) -> Card:
-        tone = {Fit.SAFE: GOOD}.get(self.fit, BAD)
         under = f"A transaction may have to stay open for {self.needed:g} s; its timeout must be longer."
         because = sentence(self.because)
         return Card(
             self.fit.value,
             para(because),
             title="Do the timeouts fit together?",
-            tone=tone,
+            tone=GOOD if self.fit is Fit.SAFE else BAD,
             under=under,
             plain=[f"{self.fit.value}: {under}", because],
         )
@@ -74,7 +73,7 @@ class Trials(Tabled, dict[str, "TimeoutTrial"]):
         return Card(
             verdict_parts.word(verdict.guarantee) if verdict else "",
             table(
-                ("", "what the broker and the job said"), [(f"{seconds.strip()} s", what) for seconds, _, what in lines]
+                ("", "what happened in broker and job"), [(f"{seconds.strip()} s", what) for seconds, _, what in lines]
             ),
             para(sentence(verdict.because)) if verdict else "",
             title=f"The traffic {kind}, step by step",

@@ -116,7 +116,7 @@ lab.answer("02-table", [place for place in found if found[place].guarantee == "e
 
 # %% [raw] tags=["expected"]
 # It was: in the store.
-# A crash takes the memory and the connection, and the result stays. Only a list that lives as long as the result recognises what comes again.
+# A crash erases the memory and the connection, and the result stays. Only a list that lives as long as the result recognises a repeated record.
 
 # %% tags=["checked"]
 durable = found["in the store"]

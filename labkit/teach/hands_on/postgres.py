@@ -1,13 +1,13 @@
 """Use SQL by hand: sessions on a real PostgreSQL, and the server's answers as text and as cards.
 
-Each session is a separate connection, like a separate program. `crash` cuts the connection, which is all that a server
-notices when a program dies.
+Each session is a separate connection, like that of a separate program. `crash` cuts the connection, because this is all
+that a server notices when a program dies.
 """
 
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
@@ -152,8 +152,8 @@ class Postgres:
 
     def until(self, condition: str) -> None:
         """Repeat the query `condition` until it returns true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
-        connection, deadline = (SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE)
-        try:
+        deadline = time.monotonic() + PATIENCE
+        with closing(SqlConnection(self.address, self._schema)) as connection:
             while connection.execute(condition).rows != [(True,)]:
                 if time.monotonic() > deadline:
                     raise ServiceUnavailable(
@@ -161,13 +161,11 @@ class Postgres:
                         "again."
                     )
                 time.sleep(0.02)
-        finally:
-            connection.close()
 
     def kill(self) -> answers.ServerAnswer:
         """Kill the private server with SIGKILL, restart it, and report the result; your own server is not killed."""
         if self._server.folder is None:
-            return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")
+            return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so labkit did not kill it.")
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()
@@ -186,12 +184,10 @@ class Postgres:
         for session in self._sessions:
             session.close()
         self._sessions.clear()
-        with suppress(LabError):
-            connection = SqlConnection(self.address, self._schema)
+        with suppress(LabError), closing(SqlConnection(self.address, self._schema)) as connection:
             for gid in gids:
                 connection.execute(f"ROLLBACK PREPARED {gid}")
             connection.execute(f"DROP SCHEMA {self._schema} CASCADE")
-            connection.close()
 
 
 def postgres() -> Postgres:
@@ -200,7 +196,7 @@ def postgres() -> Postgres:
     Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
     started.
     """
-    # Logical decoding needs more in the log than PostgreSQL writes by default.
+    # Logical decoding needs more information in the WAL than PostgreSQL writes by default.
     start = partial(tethered_postgres, "--no-sync", "-c", "wal_level=logical")
     return private.client(addresses.POSTGRES, start, Postgres)
 

@@ -124,8 +124,8 @@ class Shop:
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
         """Return the verdict: does each committed change have exactly one message?
 
-        Without `messages`, the messages in the topic are judged.
-        A message about a change that was never committed counts as unexpected.
+        Judges the messages in the topic or, if given, `messages`. A message about a change that was never committed
+        counts as unexpected.
         """
         counts: dict[str, int] = {}
         due: dict[Change, Record] = {}
@@ -180,7 +180,7 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Drop the publication, and the replication slot, for whose sake the server would keep its WAL."""
+        """Drop the publication, and the replication slot, because the server would keep its WAL for the slot."""
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

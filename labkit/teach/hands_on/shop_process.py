@@ -81,7 +81,7 @@ def inserted(data: bytes) -> Change | None:
     values, rest = [], data[8:]
     while rest:
         length = int.from_bytes(rest[1:5], "big") if rest[:1] == b"t" else 0
-        start = 5 if rest[:1] == b"t" else 1  # n and u stand alone: null, or a value that did not change
+        start = 5 if rest[:1] == b"t" else 1  # after n (null) and u (unchanged) comes no value
         values.append(rest[start : start + length].decode())
         rest = rest[start + length :]
     return int(values[0]), values[1], values[2]

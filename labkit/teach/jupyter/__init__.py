@@ -1,7 +1,7 @@
 """Start JupyterLab with the lab's settings: it opens the first notebook, uses one kernel, and contacts no other host.
 
-The settings lie beside this module (`config`, `data`), and JupyterLab finds them through its two search paths. So a
-wheel and a checkout behave alike, and nothing changes in the user's Jupyter folders.
+The settings are in the folders `config` and `data` next to this module. JupyterLab finds them through its two search
+paths, so an installed package and a checkout behave alike, and the user's own Jupyter folders do not change.
 """
 
 import os
@@ -67,7 +67,7 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
         words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if not browser:
         words.append("--no-browser")
-    if os.geteuid() == 0:  # in a container; Jupyter refuses to run as root unless told
+    if os.geteuid() == 0:  # as in a container; without this option, Jupyter refuses to run as root
         words.append("--allow-root")
     return words
 

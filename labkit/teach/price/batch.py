@@ -1,6 +1,6 @@
 """Write batches into folders of files with one of the lab's own sinks, while `labkit.teach.price.effects` watches.
 
-It is a separate command without Spark, because the engine's own writes must not be counted.
+It is a separate command without Spark, because Spark's own writes must not be counted.
 """
 
 import sys
@@ -15,8 +15,6 @@ from labkit.stores.contract import Handle
 
 TASKS = 2
 """The number of tasks that write a batch; each writes an equal part of its rows."""
-
-
 BEGIN, END = "begin", "end"
 """The names of empty files that are created before and after the measured batch, to find its system calls."""
 

@@ -1,6 +1,6 @@
 """Count the disk operations of a sink for one batch, by watching its system calls: files, syncs, renames, bytes.
 
-The counts are exact and the same on every machine. Where system calls cannot be watched, the result shows counts from
+The counts are exact and the same on every machine. If system calls cannot be watched here, labkit shows counts from
 another machine (`counted.json`) and says so.
 """
 
@@ -119,10 +119,9 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     result = Effects((each, recorded[each]) for each in wanted if each in recorded)
     result.note = ELSEWHERE
     if len(result) < len(wanted):
-        reason, recorded_sizes = supported(), " and ".join(map(str, SIZES))
         raise InvalidInput(
-            f"lab.count_effects(): {reason} For {recorded_sizes} rows labkit has recorded counts: pass these "
-            "numbers as the parameter sizes."
+            f"lab.count_effects(): {supported()} labkit has recorded counts only for some batches; write "
+            f"sizes={list(SIZES)}."
         )
     return result
 

@@ -11,7 +11,7 @@ from labkit.core.errors import JobFailed
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Provide a temporary folder for a block, in which errors of the disk or of SQLite become `JobFailed`."""
+    """Provide a temporary folder for a `with` block; errors of the disk or of SQLite in it become `JobFailed`."""
     try:
         with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
             yield Path(folder).resolve()

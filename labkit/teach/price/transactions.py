@@ -1,7 +1,7 @@
 """Measure rows per second against rows per transaction, in the lab's own stores.
 
-The same rows are appended in transactions of different sizes. How durable they are depends on the store: SQLite syncs
-every commit.
+The same rows are appended in transactions of different sizes. Whether a commit waits for the disk depends on the store:
+SQLite syncs every commit.
 """
 
 import time

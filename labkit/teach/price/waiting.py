@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     @property
     def typical(self) -> float:
         """A record's typical wait, in seconds: the smallest of the median waits in `ROUNDS` commit intervals."""
-        # Other programs make a machine slower, and never faster.
+        # The smallest, because other programs on this machine can only make a wait longer.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
         return min(statistics.median(self.records[at : at + size]) for at in starts)
@@ -63,7 +63,7 @@ class Measured(NamedTuple):
 
     @property
     def other(self) -> float:
-        """How long a second program that updates the same database waited for the lock: the median, in seconds."""
+        """How long another program that updates the same database waited for the lock: the median, in seconds."""
         return statistics.median(self.others)
 
 
@@ -97,7 +97,7 @@ class Waits(Tabled):
 
     @property
     def others(self) -> "Others":
-        """How long a second program that updates the same database typically waited for the database's lock."""
+        """How long another program that updates the same database typically waited for the database's lock."""
         return Others(self.measured)
 
     def _head(self) -> Sequence[str]:
@@ -124,14 +124,14 @@ class Others(Tabled, dict[str, dict[float, float]]):
     A dict from way of writing to a dict from commit interval to the median wait; all times are in seconds.
     """
 
-    title = "How long another program waited for the lock, typically"
+    title = "How long another program typically waited for the database's lock"
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
         super().__init__({way: {interval: each.other for interval, each in of.items()} for way, of in measured.items()})
 
     @property
     def slowest(self) -> str:
-        """The job's way of writing that made a second program wait longest for the lock, at the longest interval."""
+        """The way of writing that made another program wait longest for the lock, at the longest commit interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -139,7 +139,7 @@ class Others(Tabled, dict[str, dict[float, float]]):
 
     def _head(self) -> tuple[str, ...]:
         intervals = next(iter(self.values()))
-        return ("beside", *(f"interval {each:g} s" for each in intervals))
+        return ("way", *(f"interval {each:g} s" for each in intervals))
 
 
 @takes("lab.measure_waits([0.5, 1, 2])")
@@ -186,12 +186,14 @@ def _progress_line(interval: float) -> Iterator[None]:
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     """Provide a process that runs a job by this `way` of writing for each line on its standard input."""
-    # Started by its path, and it does not import labkit, so it starts quickly.
+    # The process starts quickly, because it is started by the path of its program and does not import labkit.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":
-                raise JobFailed(f"The process that writes rows by the method {way!r} did not start; measure again.")
+                raise JobFailed(
+                    f"The job that writes in the way {way!r} did not start; call lab.measure_waits() again."
+                )
             yield process
         finally:
             process.kill()
@@ -219,7 +221,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
     finally:
         ended.set()
     if not commits.isdigit():
-        raise JobFailed("A job died while it was measured; measure again.")
+        raise JobFailed("A job died during the measurement; call lab.measure_waits() again.")
     return Measured(waits, other.result(), int(commits))
 
 
@@ -234,16 +236,19 @@ def _read(database: str, count: int, patience: float) -> list[float]:
             waits += [now - due for _, due in rows]
             last = rows[-1][0] if rows else last
             if now > end:
-                raise JobFailed(f"Only {len(waits)} of {count} records arrived within {patience:.0f} s; measure again.")
+                raise JobFailed(
+                    f"The reader saw only {len(waits)} of {count} records within {patience:.0f} s; call "
+                    "lab.measure_waits() again."
+                )
             time.sleep(LOOKS)
     return waits
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Update one row now and then, as another program would, and return the waits for the lock, in seconds."""
+    """Update one row now and then until `ended` is set, and return how long each update waited for the lock (s)."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
-        # Not a simple fraction of the interval, so that the attempts fall on different moments of it.
+        # Not a simple fraction of the interval, so that the updates fall on different moments of it.
         while not ended.wait(interval * 0.23):
             begun = time.monotonic()
             while not _changed(connection):

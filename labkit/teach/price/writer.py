@@ -1,14 +1,15 @@
 """A small real job: records arrive at equal intervals and go into an SQLite database, in one of three ways.
 
-It is a separate process. For each line `INTERVAL DATABASE` on standard input it writes for `ROUNDS` intervals, then
-prints the number of its transactions. It uses only the standard library, so that it starts quickly. The reader of the
-rows measures the times.
+It is a separate process. For each line `INTERVAL DATABASE` on standard input, such as `0.5 /tmp/a.db`, it writes for
+`ROUNDS` intervals, then prints the number of its transactions. It uses only the standard library, so that it starts
+quickly. The reader of the rows measures the times.
 """
 
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 
 ROUNDS = 4
 """The number of commit intervals in one run."""
@@ -35,9 +36,9 @@ def records(interval: float) -> int:
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """Return a SQLite connection with synced commits, which waits up to `patience` seconds for a lock.
+    """Return an SQLite connection with synced commits, which waits up to `patience` seconds for a lock.
 
-    While the database is being opened, it may wait longer.
+    Until the database is open, it may wait longer: up to `PATIENCE` seconds.
     """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. If several programs open a database at once, one prepares the log and the others wait for
@@ -109,8 +110,7 @@ WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, 
 def write(database: str, way: str, interval: float) -> int:
     """Run a job for `ROUNDS` commit intervals of `interval` seconds, and return the number of its transactions."""
     count = records(interval)
-    connection = connect(database, PATIENCE)
-    try:
+    with closing(connect(database, PATIENCE)) as connection:
         job, begun = WAYS[way](connection), time.monotonic()
         for number in range(ROUNDS * count):
             # A record is due half a step after a commit, so that the lock is free for a moment after each commit.
@@ -121,8 +121,6 @@ def write(database: str, way: str, interval: float) -> int:
                 sleep_until(begun + (number + 1) * interval / count)
                 job.end()
         return job.commits
-    finally:
-        connection.close()
 
 
 def sleep_until(moment: float) -> None:
