@@ -113,12 +113,9 @@ class Exposure:
         """Return a duration as text, such as `0.120 to 0.250 s`."""
         if span is None:
             return "an unknown time"
-        least, most = (self._number(each) for each in span)
+        least, most = (f"{each:.3f}" if self.unit == "s" else f"{each:g}" for each in span)
         unit = self.unit.removesuffix("s") if span.most == 1 and len(self.unit) > 1 else self.unit
         return f"{least if least == most else f'{least} to {most}'} {unit}"
-
-    def _number(self, duration: float) -> str:
-        return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
         """Return the durations of the `MOST_KEYS` keys that were wrong longest, for JSON; an unknown one is null."""
@@ -215,8 +212,10 @@ class _Key(ABC):
     """
 
     due: int = 0
+    """The number of expected records of the key."""
     appeared: set[int] = field(default_factory=set)
     since: Span | None = None
+    """When the key last changed between right and wrong."""
     is_wrong: bool = False
     wrong: Span | None = NOTHING
     holding: list[tuple[Span | None, Span | None]] = field(default_factory=list)
@@ -248,7 +247,9 @@ class _Key(ABC):
         """Apply the change that `sight` shows, and note its time if it makes the key's rows wrong or right."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
-            self._turn(sight.at)
+            if self.is_wrong:
+                self._add(sight.at)
+            self.is_wrong, self.since = not self.is_wrong, sight.at
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
@@ -261,11 +262,6 @@ class _Key(ABC):
     @abstractmethod
     def missing(self) -> int:
         pass
-
-    def _turn(self, at: Span | None) -> None:
-        if self.is_wrong:
-            self._add(at)
-        self.is_wrong, self.since = not self.is_wrong, at
 
     def _add(self, until: Span | None) -> None:
         if self.wrong is None or self.since is None or until is None:
@@ -283,6 +279,7 @@ class _Key(ABC):
 @dataclass
 class _Rows(_Key):
     extra: int = 0
+    """The number of visible rows that are repeated, unexplained or aborted."""
     first_missing: int = 0
     furthest: int = -1
 

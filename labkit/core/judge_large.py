@@ -226,7 +226,8 @@ class _Tally:
         if index < 0 or row.visibility == ABORTED:
             return
         value, number, _, has_effect = self.expected.facts(index)
-        if value == row.value and self.expected.keys[number] == row.key and (self._is_missing(index) or not has_effect):
+        is_missing = not has_effect or (self.keyed and index > self.latest[number * 2 + 1])
+        if is_missing and value == row.value and self.expected.keys[number] == row.key:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
@@ -256,10 +257,6 @@ class _Tally:
         expected.rows.clear()  # in place, because each `_Cases` refers to it as well
         del (self.latest, self.planned_batches, self.odd, odd, expected.keys, expected.table, expected.sparse)
         return ByKey(keys, values)
-
-    def _is_missing(self, index: int) -> bool:
-        _, number, _, has_effect = self.expected.facts(index)
-        return index > self.latest[number * 2 + 1] if self.keyed else not has_effect
 
     def _lost(self, index: int) -> Witness:
         _, number, plan, has_effect = self.expected.facts(index)

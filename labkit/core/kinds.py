@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """An option type whose function checks the text, and returns the value to store or raises `Unfit`."""
+    """The type of an option whose text a function checks: it returns the value to store, or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -223,9 +223,8 @@ class Many(Kind[tuple[ValueT, ...]]):
 
     def read(self, word: object) -> tuple[ValueT, ...]:
         if not isinstance(word, list | tuple):
-            raise Unfit(
-                f'write a list, as in ["{word}"].' if isinstance(word, str) else "not a list; write a list of texts."
-            )
+            example = f'["{word}"]' if isinstance(word, str) else '["a", "b"]'
+            raise Unfit(f"write a list, as in {example}.")
         words = list(word)
         if self._separator and all(isinstance(each, str) for each in words):
             parts = (part.strip() for each in words for part in each.split(self._separator))

@@ -78,7 +78,7 @@ class Pending(Enum):
     DRIVER = auto()
     """Tasks write nothing: the driver holds all rows in one transaction, which ends with the driver."""
     LOG = auto()
-    """Tasks write log files beside the checkpoint, which neither the store nor its readers know."""
+    """Tasks write log files next to the checkpoint, which readers of the store do not see."""
     STORE = auto()
     """Tasks write into transactions of the store, which outlive them."""
 

@@ -1,7 +1,7 @@
 """Find the address of a PostgreSQL or Kafka server: the one that the user named, or the one that labkit started.
 
-Every process that opens a store looks here. labkit's own server writes its address into the user's cache folder. The
-address of a user's server stays in the environment, so that no password reaches a file.
+Every process that opens a store calls this module. The address of labkit's own server is in a file of the user's cache
+folder. The address of a user's server stays in the environment, so that no password gets into a file.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Find the source lines that have changed since a revision, by asking git."""
+"""Find the source lines that have changed since a git revision, for `labkit crashtest --since`."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 """The head of a hunk (changed section) in a diff: the first new line, and the number of new lines (1 if left out)."""
 
 EVERY_LINE = range(1, 1 << 31)
-"""The line numbers of a file that git does not track, in which every line counts as changed."""
+"""The changed lines of a file that git does not track: every line."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def changed_since(revision: str, folder: Path) -> ChangedLines:
         elif (hunk := _HUNK.match(line)) and path:
             first, count = int(hunk[1]), int(hunk[2] or 1)
             lines.setdefault(path, set()).update(range(first, first + count) if count else (first, first + 1))
-    found: dict[str, frozenset[int] | range] = {file: frozenset(numbers) for file, numbers in lines.items()}
+    changed: dict[str, frozenset[int] | range] = {file: frozenset(numbers) for file, numbers in lines.items()}
     new = _git(revision, top, "ls-files", "--others", "--exclude-standard", "-z")
-    found.update((str(top / name), EVERY_LINE) for name in new.split("\0") if name)
-    return ChangedLines(found)
+    changed.update((str(top / name), EVERY_LINE) for name in new.split("\0") if name)
+    return ChangedLines(changed)
 
 
 def _git(revision: str, folder: Path, *words: str) -> str:

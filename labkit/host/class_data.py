@@ -52,7 +52,7 @@ def keep(path: Path, part: Path) -> None:
 
     A JVM wrote `part` when it exited.
     """
-    # The mode first, so that under its real name an archive is never open to others.
+    # The mode first, so that other users can never write to an archive under its final name.
     part.chmod(0o600)
     part.replace(path)
     seal(path)
@@ -87,7 +87,6 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    # A JVM executes the code of the archive, so nobody but this user may have written it.
     try:
         # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()

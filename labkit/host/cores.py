@@ -25,6 +25,6 @@ def keep_to_one(number: int) -> None:
 
 
 def let_use_all(process: int) -> None:
-    """Undo `keep_to_one` for a child with the id `process`, before the child starts threads of its own."""
+    """Undo `keep_to_one` for the child with the id `process`; call this before the child starts its own threads."""
     if _all:
         os.sched_setaffinity(process, _all)

@@ -35,7 +35,7 @@ def temporary(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether the file's name is one that `temporary` makes. When its writer is dead, such a file is useless."""
+    """Return whether the file has a name that `temporary` makes. Once its writer is dead, the file can be deleted."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
@@ -88,7 +88,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # The folder itself is locked, so no lock file remains, and the kernel releases the lock of a killed process.
+        # The folder itself is locked, so no lock file remains.
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
@@ -101,7 +101,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
     First delete all unlocked folders with this `prefix`, because they belonged to killed processes.
     """
-    # Under the lock of `place`, as another process would delete a folder that is not locked yet.
+    # Under the lock of `place`, because another process would delete the new folder before it is locked.
     with locked(place):
         for left in place.glob(f"{prefix}*"):
             with suppress(OSError), locked(left, wait=False):
@@ -118,7 +118,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 def open_for_append(path: Path) -> int:
     """Open a file for `append_line`, and create it if it is missing. Return its descriptor, which the caller closes."""
-    # Opened for reading as well, because `append_line` looks at the last byte.
+    # For reading as well, because `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
     return descriptor

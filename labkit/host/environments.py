@@ -1,6 +1,6 @@
 """Creates virtual environments in the user's cache: with uv if it is installed, otherwise with venv and pip.
 
-An environment is complete once it has its seal file, which is written last, so a killed installation is repeated. uv
+An environment is complete once it has its seal, a file that is written last. So a killed installation is repeated. uv
 does not read pip's configuration, so labkit passes pip's package index to uv in environment variables.
 """
 
@@ -84,7 +84,7 @@ def _install(requirements: Sequence[str], folder: Path) -> str:
         making = own_python("-m", "venv", str(folder))
         return run_steps([making, [*pip, "install", "--quiet", *requirements], [*pip, "freeze"]], folder)
     quiet = [*uv, "--quiet"]
-    # A pipeline starts many times, and writing byte code then would be an effect.
+    # Byte code is compiled now, because a pipeline that writes it at a start would change files in the crash test.
     install = [*quiet, "pip", "install", "--compile-bytecode", "--python", python, *requirements]
     making = [*quiet, "venv", "--python", sys.executable, str(folder)]
     listed = subprocess.run([*pip_command(), "config", "list"], capture_output=True, text=True, check=False).stdout

@@ -1,6 +1,6 @@
-"""Read LABKIT_FAST, the environment variable that says in which ways labkit may start processes faster.
+"""Read LABKIT_FAST, the environment variable that names the ways in which labkit may start processes faster.
 
-Without these ways a start takes some seconds longer, and no verdict changes. `labkit.spark.fast` implements them.
+Without them a start takes some seconds longer, but no verdict changes. `labkit.spark.fast` implements them.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Return the locks that processes hold on files, as the kernel lists them in /proc/locks.
 
-SQLite, for example, locks ranges of bytes of its database file, so an equal set of locks means that the database is in
-the same state of its transaction.
+The crash test compares such sets of locks. SQLite, for example, locks ranges of bytes of its database file, so an equal
+set of locks means that its transaction is in the same state.
 """
 
 import os
@@ -36,7 +36,7 @@ def _open_inodes(process: str, below: tuple[str, ...]) -> Iterator[int]:
     `process` is a process id from /proc/locks. If there is no such process, yield the inodes for all processes: the
     process may have ended, or the id is -1, which the kernel shows for a lock of an open file description.
     """
-    # The files of the folders are not searched: there may be a hundred thousand, and each effect of a pipeline asks.
+    # Open files instead of the folders' files, as there may be 100,000, and each effect of a pipeline calls this.
     one = _PROCESSES / process
     for each in [one] if one.exists() else _PROCESSES.glob("[0-9]*"):
         try:

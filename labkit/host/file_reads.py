@@ -1,14 +1,14 @@
 """Observe which files are read, by any process, through the kernel's inotify.
 
-Only folders and files that exist when the observation begins are covered. A request for a file's size or existence
-cannot be observed.
+The crash test uses this to find files, such as logs, that a pipeline writes but never reads. Only folders and files
+that exist when the observation begins are covered. A request for a file's size or existence cannot be observed.
 """
 
 import ctypes
 import os
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -30,13 +30,7 @@ class Use(NamedTuple):
     written: int = 0
     """The number of times that a process closed the file after opening it for writing."""
     read: int = 0
-    """The number of times that a process read the file, or closed it after opening it for reading only."""
-
-
-def _below(folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        for at, _, _ in os.walk(folder.resolve()):
-            yield Path(at)
+    """The number of reads of the file, and of times that a process closed it after opening it for reading only."""
 
 
 class FileReads:
@@ -61,7 +55,8 @@ class FileReads:
         begin = getattr(libc, "inotify_init1", None)
         self._descriptor = begin(os.O_NONBLOCK | os.O_CLOEXEC) if begin else -1
         self._blind = self._descriptor < 0
-        below = list(islice(_below(self._folders), MOST_FOLDERS + 1))
+        every = (Path(folder) for top in self._folders for folder, _, _ in os.walk(top.resolve()))
+        below = list(islice(every, MOST_FOLDERS + 1))
         self._blind = self._blind or len(below) > MOST_FOLDERS
         for paths, watched in () if self._blind else ((below, self._names), (self._singles, self._files)):
             for path in paths:
@@ -80,7 +75,9 @@ class FileReads:
 
     def use(self, path: Path) -> Use:
         """Return how often processes have opened, written and read the file so far."""
-        self._take()
+        with suppress(BlockingIOError):
+            while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
+                self._count(content)
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
@@ -90,11 +87,6 @@ class FileReads:
         """
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
-
-    def _take(self) -> None:
-        with suppress(BlockingIOError):
-            while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
-                self._count(content)
 
     def _count(self, content: bytes) -> None:
         place = 0

@@ -2,8 +2,8 @@
 
 After the download, no network is needed. Ivy knows the repository by default, so nothing else has to be installed. The
 jars must match a list of SHA-256 sums in this package: a folder with an additional or a different jar is refused. After
-one complete verification, a file with the size and times of every jar (the seal) replaces it, because hashing costs
-time at every start.
+one complete verification, labkit only compares size and times of every jar with a file (the seal), because to compute
+the sums at every start would take time.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class JarSet:
     """Whether Ivy also downloads the packages' dependencies."""
     megabytes: int
     otherwise: str
-    """The advice in messages for users without a network."""
+    """What a user without a network can do instead, such as "use a job that reads a file"."""
 
     def sums(self) -> dict[str, str]:
         """Return a dict from the file name of each jar to the expected SHA-256 sum."""
@@ -79,7 +79,7 @@ class JarSet:
                 f"{folder}: {wrong[0]}, so its jars do not match labkit's list of SHA-256 sums; delete this folder, "
                 "and labkit will download the jars again."
             )
-        with suppress(OSError):  # a read-only folder is checked every time
+        with suppress(OSError):  # a read-only folder gets no seal and is verified every time
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
@@ -91,10 +91,9 @@ class JarSet:
                 self._retrieve(java, package, aside)
             self.check(aside / "jars")
             try:
-                # This fails if the target has files: of two downloads at once, the first result stays.
                 (aside / "jars").rename(folder)
             except OSError:
-                if not folder.is_dir():  # otherwise another process was first
+                if not folder.is_dir():  # otherwise another process has just downloaded the same jars
                     raise
         finally:
             shutil.rmtree(aside, ignore_errors=True)

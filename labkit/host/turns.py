@@ -1,9 +1,9 @@
 """Limits how many runs are under way at a time on a machine that several learners share: first come, first served.
 
-LABKIT_TURNS=2 allows two at a time, for all users together who use the same folder; without it no run waits. A turn is
-a file that its process locks (flock), so a process that dies gives its turn back, even after SIGKILL. The files' names
-sort in this order: runs that have their turn, then runs in the order of their arrival, then preparations, which are
-only made while no run waits.
+LABKIT_TURNS=2 allows two at a time, for all users who share the queue's folder; without it no run waits. A turn is a
+file that its process locks (flock), so a process that dies gives its turn back, even after SIGKILL. Sorted by name, the
+files are in this order: runs that have their turn, then runs in the order of their arrival, then preparations, such as
+drivers that are started in advance, which begin only while no run waits.
 """
 
 import fcntl
@@ -90,7 +90,7 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """A run's place in the queue, kept as a locked file. Raises `OSError` if the queue's folder cannot be used."""
+    """A run's place in the queue: a file that is locked. Raises `OSError` if the queue's folder cannot be used."""
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most
@@ -107,7 +107,7 @@ class _Ticket:
                 flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 lock = os.open(self._name, flags, 0o444, dir_fd=self._queue)
                 stack.callback(os.close, lock)
-                os.fchmod(lock, 0o444)  # whatever the umask is: others have to look at the lock
+                os.fchmod(lock, 0o444)  # whatever the umask is, because other users have to check the lock
                 fcntl.flock(lock, fcntl.LOCK_EX)
             self._opened = stack.pop_all()
 

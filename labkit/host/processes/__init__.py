@@ -1,4 +1,4 @@
-"""Starts child processes, exchanges events with them, proves that they are dead, and ends them with their parent.
+"""Starts child processes, exchanges events with them, proves that they are dead, and ends them when their parent ends.
 
 The package does not know what the processes run.
 """

@@ -42,7 +42,7 @@ class SupervisedDriver:
         log_path.parent.mkdir(parents=True, exist_ok=True)
         with log_path.open("ab") as log:
             self._supervisor = subprocess.Popen(
-                # The argument only shows in a list of processes to which run this one belongs.
+                # The argument has no use, except that a list of processes shows to which run this one belongs.
                 own_python("-m", "labkit.host.processes.supervisor", launch.scratch),
                 # The supervisor's standard input is the tether: the kernel closes it however this process dies.
                 stdin=subprocess.PIPE,
@@ -92,9 +92,9 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, message: Launch | RunQueries) -> None:
-        """Send a waiting Spark driver the order to run queries.
+        """Send the supervisor its first message, or a waiting Spark driver the order to run queries.
 
-        Do nothing if the driver is dead, because `events` reports its death.
+        Do nothing if the process is dead, because `events` reports its death.
         """
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
@@ -131,7 +131,7 @@ class SupervisedDriver:
                     conversation.finish()
                     return
                 for event in conversation.read(piece):
-                    # Kept for the case that the supervisor can no longer act (`_end_by_force`).
+                    # Needed if the supervisor can no longer act (`_end_by_force`).
                     if isinstance(event, Started):
                         self._session = event.session
                     if not isinstance(event, _BETWEEN_DRIVER_AND_SUPERVISOR):

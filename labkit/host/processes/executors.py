@@ -1,8 +1,8 @@
 """Lists the executors of one Spark application on this host, from outside; kills one, or waits for their end.
 
 An executor of a standalone cluster is a child of a worker and not of the driver. It ends by itself once it notices that
-its driver is gone, and may write until then. Executors on other hosts cannot be observed here; only the store can
-refuse their writes (`labkit.stores.contract.Fencing`). This module kills neither drivers nor workers.
+its driver is dead, and may write until then. This module cannot observe executors on other hosts; only the store can
+refuse their writes (`labkit.stores.contract.Fencing`). The module kills neither drivers nor workers.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Executors:
 
     def look(self) -> list[int]:
         """Return the process ids of the living executors and of the processes below them, sorted."""
-        # Added to earlier results, because later nothing shows to which executor a process belonged.
+        # Added to earlier results, because nothing shows to which executor a process belongs once the executor is dead.
         for backend in self._backends():
             self._members.update(_family(backend))
         self._members = set(_living(self._members))

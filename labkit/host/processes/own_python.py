@@ -1,9 +1,9 @@
 """Builds the command line of every Python process that labkit starts for its own programs.
 
 With `-m` or `-c`, Python looks for modules in the working folder first. That folder may be a student's: a `json.py` in
-it would run with the rights of the instructor who grades there. `-P` leaves the working folder out. PYTHONPATH stays,
-because a checkout, a test or a user names module folders with it, unless it names the working folder by accident
-(`check_python_path`).
+it would run with the rights of the instructor who grades there. `-P` leaves the working folder out. PYTHONPATH stays in
+use, because checkouts, tests and users name folders of modules with it; `check_python_path` refuses a PYTHONPATH that
+names the working folder by accident.
 
 A program that has to import a user's module (`labkit.crashtest.subject.load`) is started in the same way, and adds the
 user's folders itself, after its own imports.

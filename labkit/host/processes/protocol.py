@@ -1,7 +1,7 @@
-"""Checks the order of events, with one state table for a driver and one for each of its queries.
+"""Checks the order of events with two state tables, one for a driver and one for each of its queries.
 
-The supervisor checks its driver's events against these tables, and the runner checks the supervisor's events against
-the same tables. An event that cannot be decoded, or that is out of order, proves nothing, so both refuse it.
+The supervisor checks the events of its driver, and the runner those of the supervisor. An event that cannot be decoded,
+or that is out of order, proves nothing, so both refuse it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.PARKED: {},
     QueryState.STRUCK: {events.ExecutorKilled: QueryState.RUNNING, events.Failed: QueryState.UNPROVEN},
     QueryState.UNPROVEN: _CLOSES,
-    # The crash test may give a driver a query of the same name again.
+    # The crash test may give a driver another query of the same name.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
 """For each state of a query, the events that are allowed in it, each with the state that follows.

@@ -1,6 +1,6 @@
-"""Lists the processes of a session, and kills all of them; no other module kills in a loop.
+"""Lists the processes of a Unix session, and kills all of them. No other module kills in a loop.
 
-Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon does, but
+Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon does. But
 all its processes stay in the session in which the server was started.
 """
 
@@ -17,7 +17,7 @@ _PAUSE = 0.005
 
 def session_members(session: int) -> list[int]:
     """Return the ids of the living processes of a Unix session, sorted. A zombie (dead, unreaped) is not living."""
-    import psutil  # here, since modules that a browser loads import this one, and no browser has it
+    import psutil  # here, because a browser loads this module and has no psutil
 
     members = []
     for process in psutil.process_iter():
@@ -50,7 +50,7 @@ class Emptied(NamedTuple):
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """Send SIGKILL to all processes in `living()` until `living()` returns [], for at most `seconds`."""
+    """Send SIGKILL to the processes that `living()` returns until it returns none, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.
@@ -66,5 +66,5 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Kill a Unix session, except the process `spare`, by SIGKILL until nothing is left, for at most `seconds`."""
+    """Send SIGKILL to a Unix session, but not to the process `spare`, until nothing is left or `seconds` are over."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)

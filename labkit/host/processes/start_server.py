@@ -40,8 +40,7 @@ def main(mode: str, log: str, *command: str) -> None:
         )
     started = ServerStarted(server.pid)
     if mode == "detached":
-        # The server has no parent from now on, so there is nothing to wait for.
-        server.returncode = 0
+        server.returncode = 0  # so that Python does not warn about a child that still runs
         wire.write(1, wire.encode(started))
         return
 

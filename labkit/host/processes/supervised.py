@@ -57,8 +57,7 @@ def _die_with_supervisor() -> None:
     # Standard input closes when the supervisor is dead.
     until_parent_ends(_take)
     own = os.getpid()
-    # This process last, because a dead process cannot kill the rest. Without a time limit, because no other process
-    # would try again.
+    # This process last, because a dead process kills no other. Without a time limit, because nobody would try again.
     empty_session(os.getsid(0), math.inf, spare=own)
     os.kill(own, signal.SIGKILL)
 
@@ -67,4 +66,5 @@ def _take(line: bytes) -> None:
     try:
         orders.put(wire.decode(line, RunQueries))
     except wire.Unreadable as error:
-        report(DriverFailed(f"the driver got an order that it cannot decode ({error}).", JobFailed.exit_code))
+        because = f"the driver got an order that it cannot decode ({error}); repeat the run."
+        report(DriverFailed(because, JobFailed.exit_code))

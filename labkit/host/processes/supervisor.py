@@ -1,9 +1,9 @@
 """Starts one driver in a session of its own, kills every process of that session in the end, and proves the kill.
 
-A supervisor is in another session than its driver, with one pipe to the runner and one to the driver, so it never kills
-itself. If the runner's pipe closes, the runner is dead, and the supervisor kills the driver too. Executors of a Spark
+A supervisor is in another session than its driver, so it never kills itself. Pipes connect it to the runner and to the
+driver; if the runner's pipe closes, the runner is dead, and the supervisor kills the driver. Executors of a Spark
 cluster are in other sessions: they end by themselves, which the proof also records, or the supervisor kills one on
-request. A supervisor loads neither pyspark nor the sinks.
+request. A supervisor imports neither pyspark nor the sinks.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ class Supervisor:
         if not order:
             self._unwanted = True
             return events.Unwanted
-        # A dead driver takes no order; its other pipe will soon report its death.
+        # A dead driver reads no order; its other pipe will soon close, which shows its death.
         with contextlib.suppress(BrokenPipeError):
             self._driver.stdin.write(order)
             self._driver.stdin.flush()
@@ -137,7 +137,7 @@ class Supervisor:
             self._executors.look()
         # The whole session, because each PySpark daemon creates a process group of its own.
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
-        # Only its parent, this process, learns by which signal the driver died.
+        # The kernel tells only the driver's parent, this process, which signal killed the driver.
         code = self._driver.wait()
         executors = None
         if self._executors is not None:

@@ -1,13 +1,12 @@
-"""Ends a resource, such as a server, together with the process that asked for it, even after SIGKILL: with a guard
-process.
+"""Ends a server or another resource when the process that asked for it ends, even by SIGKILL: with a guard process.
 
     with tethered(TetheredServer, "labkit.host.servers.tethered", "kafka") as server: ...    the asking process
     serve_tethered(begin, end)                                                 the guard, `python -m` that module
 
 The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the asking
 process holds. The kernel closes that end however the process dies; then the guard ends the resource. Drivers
-(`labkit.host.processes.supervised`) and supervisors wait on such a pipe too. A tethered resource is deleted in the end,
-so keep nothing in it.
+(`labkit.host.processes.supervised`) and supervisors wait on such a pipe as well. A tethered resource is deleted in the
+end, so keep nothing in it.
 """
 
 import os
@@ -62,7 +61,7 @@ def tethered(
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
             yield wire.decode(line, kind)
         finally:
-            # Closing this pipe is the whole order to end; the `with` above waits for the guard's end.
+            # When this pipe closes, the guard ends the server; the outer `with` waits until the guard has ended.
             guard.stdin.close()
 
 

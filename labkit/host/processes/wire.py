@@ -55,6 +55,6 @@ class Lines:
 
 def write(descriptor: int, content: bytes) -> None:
     """Write all of `content` to a file descriptor, without a buffer, which would be lost if this process died."""
-    # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
+    # A pipe may accept only a part of a long event at a time.
     while content:
         content = content[os.write(descriptor, content) :]

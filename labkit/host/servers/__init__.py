@@ -1,4 +1,4 @@
-"""Finds, starts, examines and stops the servers that labkit needs, and leaves none behind.
+"""Finds, starts, examines and stops the servers that labkit needs, such as PostgreSQL, and leaves none behind.
 
 A service handles ports, files and processes, and does not know what a sink or a job is.
 """

@@ -12,7 +12,7 @@ from labkit.core.errors import ServiceUnavailable
 State = Literal["down", "up", "stale", "yours"]
 """The state of a server.
 
-`stale`: files say that it runs, but no such process answers. `yours`: it is the user's own server, and it answers.
+`stale`: according to its files the server runs, but it does not answer. `yours`: the user's own server, which answers.
 """
 
 

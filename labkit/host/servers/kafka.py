@@ -105,7 +105,7 @@ class KafkaService:
             status = self.status()
             if status.state == "up":
                 return status
-            # A broker that exists but does not answer holds its ports and the lock of its data.
+            # A broker that runs but does not answer still has its ports and the lock on its data.
             self._stop(status.pid)
             java = find_java()
             self._start(java, BROKER.find(java))
@@ -179,7 +179,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        # All processes of this user read the address in this file. A broker in a private folder is not for them.
+        # All processes of this user read this file. The address of a broker in a private folder is not for them.
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -199,7 +199,7 @@ class KafkaService:
         pid = self._launch([command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)])
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
-            # Recorded before it is ready, so that the next process finds it, even if this one is killed while it waits.
+            # Recorded before the broker is ready, so that other processes find it even if this one is killed now.
             self._write_note({"pid": pid, "started": started, "port": port, "controller": controller, "archive": part})
         self._await_ready(pid, port)
         self._publish(f"{HOST}:{port}")
@@ -235,7 +235,7 @@ class KafkaService:
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
-        # Every KRaft broker requires a cluster id, which this command writes into an empty data folder.
+        # A KRaft broker requires a cluster id in its data folder, which this command writes there.
         if (self.folder / "data" / "meta.properties").exists():
             return
         tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
@@ -282,7 +282,7 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """Return a new random cluster id that does not begin with a dash, as Kafka's tool would take that for an option."""
+    """Return a random cluster id that does not begin with a dash, because Kafka's tool would take it for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 

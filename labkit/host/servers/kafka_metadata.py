@@ -11,7 +11,7 @@ from labkit.core.errors import InvalidInput
 
 _METADATA, _VERSION, _CORRELATION = 3, 1, 7
 _BODY = struct.pack(">hhih6si", _METADATA, _VERSION, _CORRELATION, len(b"labkit"), b"labkit", 0)
-"""The header, with the name of this client, and the number of topics."""
+"""The request without its length: its header, with the name of this client, and the number of topics, 0."""
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ class LineServer:
     """A TCP server on a free loopback port, within a `with` block, that sends every line only once.
 
     Client number n (from 0) receives the lines `portions[n]` as soon as `ready()` returns True; clients without a
-    portion receive nothing. Connections stay open until the block ends, because to close a connection would end the
+    portion receive nothing. Connections stay open until the block ends, because closing a connection would end the
     client's stream.
     """
 
@@ -38,7 +38,7 @@ class LineServer:
     def __exit__(self, *_: object) -> None:
         self._closed = True
         with contextlib.suppress(OSError):
-            # Closing alone would not wake the thread that waits in `accept`.
+            # To close the socket alone would not wake the thread that waits in `accept`.
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()

@@ -1,7 +1,7 @@
 """Choose a port for a server that starts some seconds later.
 
 The kernel assigns ports from its own range to outgoing connections. So on a busy machine, a server whose port was
-chosen in that range finds it taken about once in some hundred starts. This module therefore chooses ports below that
+chosen in that range finds it taken about once in a few hundred starts. This module therefore chooses ports below that
 range, which the kernel assigns to no connection.
 """
 
@@ -27,17 +27,16 @@ _CHANCE = random.SystemRandom()
 def hold(stack: ExitStack, wanted: int = 0) -> int:
     """Return a free port on the loopback interface: `wanted` if it is free, otherwise any.
 
-    The function opens a socket that occupies the port until `stack` is closed. So several calls return different ports.
-    Close `stack` right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
+    The function opens a socket that occupies the port until `stack` is closed, so that several calls return different
+    ports. Close `stack` right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
     """
-    first = [wanted] if wanted else []
-    for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
+    for port in chain([wanted] if wanted else [], islice(_quiet_ports(), TRIES), [0]):
         with suppress(OSError):
             listener = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             # Otherwise old connections keep the port for a minute, and a restart would need another one.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
-            # Until a socket listens, another process may take its port as well.
+            # Because of SO_REUSEADDR, another process could bind this port as well until the socket listens.
             listener.listen()
             chosen: int = listener.getsockname()[1]
             return chosen
@@ -60,7 +59,6 @@ def lowest_connection_port() -> int:
 
 
 def _quiet_ports() -> Iterator[int]:
-    # Below the kernel's range for outgoing connections, so that no connection takes the port.
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

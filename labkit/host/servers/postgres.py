@@ -36,7 +36,7 @@ A socket's whole path may have 104 bytes on macOS, and 108 on Linux.
 START_SECONDS, STOP_SECONDS = 30, 20
 
 _STOPPING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-"""The signals that stop a server, the gentlest first; only the first one stops it in an orderly way."""
+"""The signals that stop a server, the gentlest first; only the first one lets it shut down cleanly."""
 
 SETTINGS = {
     "max_prepared_transactions": "64",
@@ -47,7 +47,7 @@ SETTINGS = {
 }
 """The server settings that differ from PostgreSQL's defaults.
 
-With them, shared memory is in files of the server's folder, so that none outlives the folder.
+With `mmap`, shared memory is in files of the server's folder, so that none remains when the folder is deleted.
 """
 
 
@@ -199,7 +199,7 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        # Every process that uses the data folder, because child processes of a killed server may outlive it.
+        # All processes in the data folder, because child processes of a killed server may outlive it.
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
@@ -255,7 +255,7 @@ class PostgresService:
             if pid is None or not self._is_ours(pid):
                 break
             with suppress(ProcessLookupError):
-                # A suspended server reacts only to SIGKILL until it continues.
+                # SIGCONT first, because a suspended server reacts only to SIGKILL.
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, number)
             sent = number
@@ -280,7 +280,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until `condition` is True. Raises `ServiceUnavailable` after `seconds`; `what` names what was awaited."""
+    """Wait until `condition` is True. Raises `ServiceUnavailable` after `seconds`; `what` is the reason in words."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

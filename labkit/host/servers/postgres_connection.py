@@ -89,7 +89,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    # Without psycopg's message, which might contain the password.
+    # psycopg's message is left out, because it might contain the password.
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -97,16 +97,13 @@ def _unreadable() -> InvalidInput:
 def _refused(address: str, error: psycopg.Error) -> LabError:
     lines = str(error).strip().splitlines() or ["no reason was given"]
     telling = next((line for line in lines if "FATAL" in line), lines[0])
-    message = _without_password(address, telling.rpartition("failed: ")[2].strip().rstrip("."))
+    message = telling.rpartition("failed: ")[2].strip().rstrip(".")
+    if password := _parts(address).get("password"):
+        message = message.replace(password, "***")
     if "starting up" in message or "shutting down" in message or "recovery mode" in message or "FATAL" not in message:
         remedy = f"start it (`labkit services up postgres`), or correct {POSTGRES}"
         return ServiceUnavailable(f"PostgreSQL at {redacted(address)} does not answer ({message}); {remedy}.")
     return InvalidInput(f"PostgreSQL at {redacted(address)} refuses the connection ({message}); correct {POSTGRES}.")
-
-
-def _without_password(address: str, text: str) -> str:
-    password = _parts(address).get("password")
-    return text.replace(password, "***") if password else text
 
 
 class Step(NamedTuple):
@@ -117,7 +114,7 @@ class Step(NamedTuple):
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
-"""The statements that open a transaction whose COMMIT waits for the disk as configured in the server."""
+"""The statements that open a transaction whose COMMIT waits for the disk as the server's configuration demands."""
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
@@ -152,7 +149,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
     try:
         yield
     finally:
-        # Also after a failed block, or the next statement would get these answers.
+        # Also after a failed block, because otherwise the next statement would get these results.
         results = connection.wait(generators.fetch_many(connection.pgconn))
     for result in results:
         if result.status == pq.ExecStatus.FATAL_ERROR:
@@ -176,7 +173,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 def explained(connection: Connection, place: str) -> Iterator[None]:
     """Turn psycopg's error in the `with` block into labkit's error with a remedy; `place` is the server's address.
 
-    If only a mistake in labkit's SQL can cause the error, it is raised unchanged.
+    An error without a remedy, which only a mistake in labkit's SQL can cause, is raised unchanged.
     """
     try:
         yield
@@ -196,7 +193,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"the session was idle for too long: {_IDLE}"),
     (errors.OutOfMemory, JobFailed, _LIMIT),  # the server's error when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
-    (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
+    (errors.ProgramLimitExceeded, JobFailed, "use shorter keys, because a key must fit into an index of the table"),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CrashShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CannotConnectNow, ServiceUnavailable, "start it and run again"),

@@ -1,7 +1,7 @@
 """Finds and runs the programs of PostgreSQL from their wheel, as a user who may run them.
 
-PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach,
-which root's own cache usually is not. This module creates no user and changes no other user's folder.
+PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach;
+root's own cache folder usually is none. This module creates no user and changes no other user's folder.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
         for path in [draft, *draft.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
-        # Renamed only when it is complete, so that a kill leaves nothing that looks complete.
+        # Last, so that a kill leaves nothing that looks complete.
         draft.rename(copy)
 
 
@@ -120,7 +120,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
-    output = cwd / f".{program}.out"  # the server that pg_ctl starts would hold a pipe open
+    output = cwd / f".{program}.out"  # a file, because the server that pg_ctl starts would keep a pipe open
     try:
         with output.open("w+", encoding="utf-8", errors="replace") as file:
             done = subprocess.run(

@@ -3,8 +3,8 @@
     with spark_cluster(workers=2) as cluster:
         cluster.url       # spark://127.0.0.1:PORT
 
-Master and workers each run in their own session, and work below one new folder; they end with the process that asked
-for them, and so do their executors (labkit.host.processes.tether).
+Master and workers each run in a Unix session of their own, and all write below one new folder. They and their executors
+end with the process that asked for them (`labkit.host.processes.tether`).
 """
 
 import os
@@ -79,7 +79,7 @@ def linked_home(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
-    # The Scala version is a part of the jar's name; the only other source is a running JVM.
+    # The Scala version from the name of a jar, because only a running JVM could state it otherwise.
     [core] = spark_jars().glob("spark-core_*.jar")
     return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
 
@@ -126,7 +126,7 @@ class _Servers:
     def _start(self, name: str, server: str, arguments: Sequence[str]) -> Path:
         place = self._folder / name
         place.mkdir()
-        # Spark's own variables may name another installation, or ports and folders of a user's cluster.
+        # Without the user's SPARK_ variables, which may name another installation, or ports of the user's cluster.
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
         environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
         environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}

@@ -1,7 +1,4 @@
-"""Runs a private server that ends with the process that asked for it, in a new folder that is deleted at the end.
-
-Use it only for temporary data.
-"""
+"""Runs a private server for temporary data. It ends with the process that asked for it, and its folder is deleted."""
 
 import os
 import resource
@@ -21,7 +18,7 @@ from labkit.host.servers.postgres_programs import short_place
 
 
 class TetheredServer(msgspec.Struct, frozen=True):
-    """A running PostgreSQL or Kafka server. It ends when this process ends, even if SIGKILL ends this process."""
+    """A running PostgreSQL or Kafka server. It ends when the process that asked for it ends, even by SIGKILL."""
 
     address: str
     pid: int
@@ -57,7 +54,7 @@ def guard(kind: str, settings: Sequence[str]) -> None:
     if kind == "postgres":
         memory, *arguments = settings
         if int(memory) and sys.platform == "linux":
-            # Its own limit, which the server inherits; root may lack the right to limit another user's process.
+            # For this process, so that the server inherits it: root may lack the right to limit another user's process.
             resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
         service: PostgresService | KafkaService = PostgresService(_fresh_folder(), settings=arguments)
     else:

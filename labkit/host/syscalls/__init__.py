@@ -1,4 +1,4 @@
-"""Observes a command's system calls, and holds each before the kernel carries it out. Linux only, without root.
+"""Observes a command's system calls, and holds each before the kernel carries it out. Linux only; needs no root rights.
 
-The package knows processes, files and sockets, and neither sinks nor guarantees.
+The package handles processes, files and sockets, and does not know what a sink or a guarantee is.
 """

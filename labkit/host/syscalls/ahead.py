@@ -33,8 +33,8 @@ class Ahead:
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
         """Start the command in its own Unix session, and return at once. Raises the errors of `guarded`."""
         self._stack = ExitStack()
-        # This command starts a JVM, whose thousands of calls of `mprotect` would cost half a second. So they are not
-        # held, and a file that is mapped from a descriptor open for writing counts as written.
+        # Calls of `mprotect` are not held, because a JVM makes thousands at its start, which would cost half a second.
+        # Instead, a file that is mapped from a descriptor open for writing counts as written.
         guard = guarded(
             command, folder=folder, environment=environment, output=output, kinds=EVERY_KIND, protecting=False
         )

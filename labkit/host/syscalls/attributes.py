@@ -1,7 +1,7 @@
 """Interpret system calls that change a file's times, mode, owner, flags or extended attributes.
 
-A call that would change nothing, or that would fail, has no effect. But a call that sets times or flags always counts
-as an effect, because most programs set new values.
+A call that would change nothing, or that would fail, has no effect. labkit does not compare times and flags, because
+most programs set new ones, so a call that sets them always counts as an effect.
 """
 
 import errno

@@ -33,7 +33,7 @@ class CallKind(StrEnum):
     SEND = "send"
     """Sends bytes to a server that is not part of the command."""
     LINE = "line"
-    """Executes a line of Python, or returns from the user's code; not a system call (`labkit.host.line_watch`)."""
+    """No system call: executes a line of Python, or returns from the user's code (`labkit.host.line_watch`)."""
     EXIT = "exit"
     """The command itself exits."""
 
@@ -90,7 +90,7 @@ class WatchedRun:
     status: int | None
     """The exit status if the command ended by itself (negative: the signal that ended it); None if it was killed."""
     held: Call | None
-    """The call that was held while everything was killed, so it never happened; None if no call was held."""
+    """The call that never happened, because it was held while everything was killed; None if there was no such call."""
     emptied: Emptied | None
     """The processes that were killed; None if none had to be killed."""
     calls: int

@@ -38,7 +38,7 @@ class Contents:
         """Prepare to interpret the system calls of one command, whose writes to the file `output` do not count.
 
         With `wanted`, each effect includes the bytes that the call would write. `protecting` says that the kernel also
-        intercepts the calls in `PROTECTING`, which can make mapped memory writable.
+        intercepts `mprotect` and `pkey_mprotect`, which can make mapped memory writable.
         """
         state = output.stat()
         self._output = state.st_dev, state.st_ino
@@ -57,7 +57,7 @@ class Contents:
 
     def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Interpretation:
         opened = tracee.opened(descriptor)
-        # An equal size changes the file's times. This is not so for `truncate`, which gets a path.
+        # Even with an equal size, `ftruncate` changes the file's times, but `truncate`, which gets a path, does not.
         return CallEffect(CallKind.TRUNCATE, opened.path, size=size) if opened.is_file else None
 
     def allocate(self, tracee: Tracee, of: Arguments) -> Interpretation:
@@ -98,7 +98,7 @@ class Contents:
         if not self._counts(opened) or not size:
             return None
         if tracee.cursor(descriptor).appends:
-            raise WillFail("a copy within the kernel cannot append")  # so `cat` tries it, and writes then
+            raise WillFail("a copy within the kernel cannot append")  # `cat`, for example, then writes instead
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
         content = _part(origin, begin, size) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
@@ -118,7 +118,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return where a write begins, and whether its bytes are durable when the call returns.
+        """Return where a write begins, and whether its bytes survive a power cut once the call has returned.
 
         `flags` are the call's RWF_* flags.
         """
@@ -194,7 +194,7 @@ def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
 
 
 def _shares_blocks(path: str) -> bool:
-    # A copy that shares its blocks with the original is called a reflink.
+    # Whether the file system can make a copy that shares its blocks with the original (a reflink).
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING

@@ -1,10 +1,10 @@
-"""Deliver a fault to a held system call: carry the call out in its process's place, wholly, in part or not at all, and
-tell the kernel what it returns; or send a signal while it is held.
+"""Injects a fault into a held system call. labkit carries the call out instead of the kernel, wholly, in part or not at
+all, and tells the kernel what the call returns; or labkit sends a signal while the call is held.
 
-A duplicate of the process's descriptor (`pidfd_getfd`, Linux 5.6) shares the position in the file and the connection,
-so bytes that labkit writes through it count as those of the process. A lost answer needs proof that the server got the
-request: labkit sends it, waits for the first byte of the answer while the process is held, and only then cuts the
-connection. Sources: seccomp_unotify(2), pidfd_getfd(2), and the ERRORS sections of the calls' manual pages.
+labkit writes through a duplicate of the process's descriptor (`pidfd_getfd`, Linux 5.6), which shares the position in
+the file and the connection, as if the process wrote. A lost answer needs proof that the server got the request: labkit
+sends it, waits for the first byte of the answer while the process is held, and only then cuts the connection. Sources:
+seccomp_unotify(2), pidfd_getfd(2), and the ERRORS sections of the calls' manual pages.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ from labkit.host.syscalls.filters import Listener, Notification
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail, signed
 
 ANSWER_SECONDS = 5.0
-"""The seconds in which a server must answer a request; a slower answer cannot be lost by this test."""
-NO_ANSWER = f"the server did not answer within {ANSWER_SECONDS:.0f} s, so this message alone was no request"
-"""The reason why an answer was not lost if none came."""
+"""The seconds in which a server must answer a request; with a slower answer, the fault is not injected."""
+NO_ANSWER = f"the server did not answer within {ANSWER_SECONDS:.0f} s, so this message alone was not a request"
+"""The reason why no answer was lost if none arrived."""
 
 _GET_DESCRIPTOR = 438
 """The number of pidfd_getfd, the same on every architecture."""
@@ -46,11 +46,12 @@ _DEATH_SECONDS = 5.0
 _TERMINATED_SECONDS = 0.2
 """The seconds in which a process without a handler dies of SIGTERM; then its held call happens."""
 _NEVER_FAILS = "sync"
+"""The call sync(2), which returns no error."""
 _ALL_OR_NOTHING = "ioctl"
-"""The call that shares another file's blocks, and so is never short."""
+"""The call that makes a file share another file's blocks, so that it never writes only a part."""
 _WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 _SENDS = ("write", "writev", "sendto", "sendmsg")
-"""The calls that labkit can carry out; others that can suffer the fault count as not tried."""
+"""The calls that labkit can carry out. Other calls that could suffer the fault count as not tried."""
 
 
 def fits(fault: Fault, call: Call) -> bool:
@@ -145,7 +146,7 @@ def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
             try:
                 sent += connection.send(content[sent:], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
             except OSError as error:
-                return (sent, "the connection broke") if sent else (-(error.errno or errno.EPIPE), "it broke")
+                return sent or -(error.errno or errno.EPIPE), "the connection broke"
         if not _is_ready(connection, select.POLLIN, until - time.monotonic()) or not _drain(connection):
             return sent, NO_ANSWER
         with contextlib.suppress(OSError):
@@ -182,9 +183,9 @@ def _duplicate(held: Notification, call: Call) -> Iterator[int]:
     finally:
         os.close(process)
     try:
-        mine, its = os.fstat(descriptor), Tracee(held.thread).opened(number)
-        if (mine.st_ino, mine.st_dev, stat.S_IFMT(mine.st_mode)) != (its.inode, its.device, stat.S_IFMT(its.mode)):
-            raise OSError(errno.EBADF, "the thread has descriptors of its own")
+        copy, own = os.fstat(descriptor), Tracee(held.thread).opened(number)
+        if (copy.st_ino, copy.st_dev, stat.S_IFMT(copy.st_mode)) != (own.inode, own.device, stat.S_IFMT(own.mode)):
+            raise OSError(errno.EBADF, "the thread has other descriptors than its process")
         yield descriptor
     finally:
         os.close(descriptor)

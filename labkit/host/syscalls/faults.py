@@ -1,6 +1,6 @@
-"""The faults that a held system call may suffer while its process lives on: the names of the kinds, and the evidence.
+"""The names of the faults that labkit can inject into a held system call, and the evidence that it did so.
 
-`labkit.host.syscalls.delivery` delivers them. This module imports nothing, so that options may name the kinds.
+`labkit.host.syscalls.delivery` injects them. This module imports nothing else, so that options can use the names.
 """
 
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Fault(StrEnum):
     FSYNC = "fsync"
     """A sync returns EIO."""
     LOST_ANSWER = "lost-answer"
-    """A server gets the request and answers; the connection is cut, and the answer does not arrive."""
+    """A server gets the request and answers, but the connection is cut before the answer arrives."""
     SHORT_WRITE = "short-write"
     """The call writes half of the bytes, and returns their number."""
     SIGTERM = "sigterm"
@@ -27,7 +27,7 @@ class Fault(StrEnum):
     DELAY = "delay"
     """The call happens late."""
     ONE_PROCESS = "one-process"
-    """The process that makes the call is killed before it, and no other one."""
+    """Only the process that makes the call is killed, before the call."""
 
 
 class TimedFault(NamedTuple):
@@ -44,7 +44,7 @@ class Delivery(NamedTuple):
     call: int
     """The running number of the call in its run."""
     returned: int
-    """What the kernel was told that the call returns: a number of bytes, or a negative errno."""
+    """The value that labkit made the call return: a number of bytes, or a negative errno."""
     failure: str = ""
     """The reason why the fault was not delivered; empty if it was."""
     overdue: bool = False

@@ -83,7 +83,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         left -= 2
         jump = _IF_ANY_BIT if condition.relation == ANY_BIT else _IF_EQUAL
         yield Instruction(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * condition.argument)
-        # A failed condition leaves the block: it skips the later conditions, the action, and the load of the number.
+        # If the condition is false, skip the rest of the block: the later conditions, the action, and the last load.
         yield Instruction(jump, 0, left + 1, condition.value)
     yield Instruction(_RETURN, 0, 0, action)
     if question.conditions:
@@ -102,7 +102,8 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
     filter_program = Program(len(instructions), ctypes.addressof(buffer))
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
-    # With this flag (Linux 5.19), only SIGKILL interrupts a call that was read; others would report it twice.
+    # With this flag (Linux 5.19), only SIGKILL interrupts a call that labkit has received. Without it, other signals do
+    # so as well, and the kernel reports the call a second time.
     flags = (NEW_LISTENER | _WAIT_KILLABLE, NEW_LISTENER) if listen else (0,)
     number = machine.numbers["seccomp"]
     for flag in flags:
@@ -128,7 +129,7 @@ class Listener:
 
     def __init__(self, descriptor: int, machine: Architecture) -> None:
         self.descriptor = descriptor
-        with contextlib.suppress(OSError):  # Linux 6.6: the waiting process is woken on the same processor
+        with contextlib.suppress(OSError):  # only Linux 6.6 or newer can wake the waiting process on this processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = machine.audit, machine.foreign
         self._names = {number: name for name, number in machine.numbers.items()}
@@ -146,13 +147,13 @@ class Listener:
     def alive(self, notification: Notification) -> bool:
         """Return whether the kernel still holds the call.
 
-        If not, the call's thread may have died and another may have its id, so the bytes that labkit has just read from
-        the thread's memory may be wrong.
+        If not, the call's thread may have died and a new thread may have its id, so what labkit has just read from the
+        memory of the thread with this id may be wrong.
         """
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the intercepted call happen. Return False if a signal interrupted it, so that it may come again."""
+        """Let the call happen. Return False if a signal interrupted it, so that the kernel may report it again."""
         return self._ask(_SEND, _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:

@@ -3,9 +3,9 @@
     python -m labkit.host.syscalls.guard
 
 The guard is the subreaper of everything that the command starts: a daemon that leaves its session and its parent
-becomes the guard's own child. So the guard has no more children exactly when nothing is left, and it kills until then.
-Its standard input is a socket to the watcher; when that closes, the guard kills everything. The watcher receives the
-held system calls, so the guard never sees them.
+becomes the guard's own child. So the guard kills until it has no children left, because then nothing is left of the
+command. Its standard input is a socket to the watcher; when that closes, the guard kills everything. The watcher, and
+not the guard, receives the held system calls.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class Guard:
             ready, _, _ = select.select([self._channel, awake], [], [])
             if awake in ready:
                 awake.recv(4096)
-            if self._channel in ready:  # the watcher asks for the end, or is gone
+            if self._channel in ready:  # the watcher asks for the end, or is dead
                 emptied = kill_all(self._living, KILL_SECONDS)
                 break
         self._say(AllEnded(emptied))
@@ -93,9 +93,8 @@ def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command."""
     try:
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         os.chdir(launch.folder)
         output = os.open(launch.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.dup2(output, 1)

@@ -1,7 +1,7 @@
-"""Runs a guard process for its watcher: starts it, receives the listener from it, reads its messages, and ends it.
+"""Starts and ends the guard of a watched command, and reads the guard's messages; the watcher uses this module.
 
-The watcher decides on a command's system calls; the guard (`labkit.host.syscalls.guard`) starts the command and kills
-it. Their messages are lines of JSON over one socket.
+The watcher decides on a command's system calls; the guard (`labkit.host.syscalls.guard`) is a process that starts the
+command and kills it. Their messages are lines of JSON over one socket.
 """
 
 import os
@@ -23,7 +23,7 @@ from labkit.host.syscalls.support import refusal, supported
 from labkit.host.syscalls.table import architecture
 
 GUARD_SECONDS = 40.0
-"""The maximum seconds for a guard's answer to an order; more than the guard itself may take to kill."""
+"""The seconds in which a guard must answer an order; longer than `guard.KILL_SECONDS`, its time to kill."""
 
 
 class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class Launch(Message, frozen=True, tag="launch"):
     output: str
     kinds: list[str]
     protecting: bool
-    """Whether to intercept the calls in `PROTECTING` as well."""
+    """Whether to intercept `mprotect` and `pkey_mprotect` as well, which can make mapped memory writable."""
 
 
 class Kill(Message, frozen=True, tag="kill"):
@@ -123,8 +123,8 @@ def guarded(
     """Start a command under a guard, a process that kills the command's processes at the end of the `with` block.
 
     The file `output` gets the output of the command and of the guard. `kinds` are the kinds of system calls to
-    intercept; `protecting` adds the calls in `PROTECTING`. Raises `ServiceUnavailable` if this machine
-    cannot watch system calls, and an error of labkit if the command does not start.
+    intercept; `protecting` adds `mprotect` and `pkey_mprotect`. Raises `ServiceUnavailable` if this machine cannot
+    watch system calls, and another error of labkit if the command does not start.
     """
     if why := supported():
         raise ServiceUnavailable(why)
@@ -153,7 +153,7 @@ def guarded(
             parent_end.close()  # so that the guard kills the command
             try:
                 process.wait(GUARD_SECONDS)
-            except subprocess.TimeoutExpired:  # it is suspended
+            except subprocess.TimeoutExpired:  # for example because SIGSTOP suspended it
                 process.kill()
                 process.wait()
 

@@ -25,7 +25,7 @@ def rename(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) 
 def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Interpretation:
     old, new = tracee.path(*first), tracee.path(*second)
     if flags & _FOLLOWS and Path(old).exists():
-        # The name of a descriptor (/proc/self/fd/5), whose file may have another name as well, or none yet.
+        # `old` names a descriptor, such as /proc/self/fd/5. Its file may also have a real name, or none yet.
         named = os.stat(old).st_nlink  # noqa: PTH116 - a hot path
         old = os.path.realpath(old) if named else ""
     if old and not os.path.lexists(old):

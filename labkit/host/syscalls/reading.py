@@ -5,8 +5,9 @@ terminal. A call whose effects cannot be followed yields `Unseen`.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from labkit.host.syscalls import attributes, ipc, names
+from labkit.host.syscalls import attributes, names
 from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
 from labkit.host.syscalls.contents import Contents
@@ -23,11 +24,32 @@ _SETS = (16, 17)  # SETVAL, SETALL
 _MESSAGE_QUEUE = "a POSIX message queue"
 _MACHINE = "the name or the clock of the machine"
 _MOUNTS = "a change of mounts"
+_SYSV = {"shm": "SysV shared memory", "sem": "SysV semaphores", "msg": "a SysV message queue"}
+_SYSV_OBJECTS = Path("/proc/sysvipc")
+"""The folder in which the kernel lists SysV objects; the first two columns are an object's key and its id."""
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
     """Return the effect that an intercepted call would have, if any. Raises `Unreadable` or `WillFail`."""
     return Unseen(FOREIGN) if name == FOREIGN else _SHAPES[name](contents, tracee, arguments)
+
+
+def _uses(kind: str, identifier: int) -> Interpretation:
+    """Interpret the use of the SysV object with this id; `kind` is `shm`, `sem` or `msg`.
+
+    If the object has a key, a later process can find it, so a program may keep state there that labkit cannot follow.
+    """
+    try:
+        rows = (_SYSV_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        rows = []
+    is_private = any(row.split()[:2] == ["0", str(identifier)] for row in rows)
+    return None if is_private else Unseen(_SYSV[kind])
+
+
+def _creates(kind: str, key: int) -> Interpretation:
+    """Interpret a call that may create a SysV object. One with the key 0 is private: no later process can find it."""
+    return Unseen(_SYSV[kind]) if key else None
 
 
 Shape = Callable[[Contents, Tracee, Arguments], Interpretation]
@@ -104,15 +126,15 @@ _SHAPES: Mapping[str, Shape] = {
     "pkey_mprotect": Contents.protect,
     "io_uring_setup": lambda _r, _t, _a: Unseen("io_uring"),
     "io_submit": lambda _r, _t, _a: Unseen("io_submit"),
-    "shmat": lambda _r, _t, a: None if a[2] & _SHM_READ_ONLY else ipc.used("shm", a[0] & _INTEGER),
-    "semop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
-    "semtimedop": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER),
-    "semctl": lambda _r, _t, a: ipc.used("sem", a[0] & _INTEGER) if a[2] & _INTEGER & ~_IPC_64 in _SETS else None,
-    "msgsnd": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
-    "msgrcv": lambda _r, _t, a: ipc.used("msg", a[0] & _INTEGER),
-    "shmget": lambda _r, _t, a: ipc.created("shm", a[0] & _INTEGER),
-    "semget": lambda _r, _t, a: ipc.created("sem", a[0] & _INTEGER),
-    "msgget": lambda _r, _t, a: ipc.created("msg", a[0] & _INTEGER),
+    "shmat": lambda _r, _t, a: None if a[2] & _SHM_READ_ONLY else _uses("shm", a[0] & _INTEGER),
+    "semop": lambda _r, _t, a: _uses("sem", a[0] & _INTEGER),
+    "semtimedop": lambda _r, _t, a: _uses("sem", a[0] & _INTEGER),
+    "semctl": lambda _r, _t, a: _uses("sem", a[0] & _INTEGER) if a[2] & _INTEGER & ~_IPC_64 in _SETS else None,
+    "msgsnd": lambda _r, _t, a: _uses("msg", a[0] & _INTEGER),
+    "msgrcv": lambda _r, _t, a: _uses("msg", a[0] & _INTEGER),
+    "shmget": lambda _r, _t, a: _creates("shm", a[0] & _INTEGER),
+    "semget": lambda _r, _t, a: _creates("sem", a[0] & _INTEGER),
+    "msgget": lambda _r, _t, a: _creates("msg", a[0] & _INTEGER),
     "mq_open": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
     "mq_unlink": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),
     "mq_timedsend": lambda _r, _t, _a: Unseen(_MESSAGE_QUEUE),

@@ -1,7 +1,7 @@
 """Determine where a socket leads: to an external server, or to another process of the same command.
 
 The calls of the watched processes show it: `connect` names the server, and a socket that a watched process passes to
-`listen` belongs to the command. So one lookup per connection suffices, while the listening socket must exist. A socket
+`listen` belongs to the command. So labkit looks only once, at `connect`, when the listening socket must exist. A socket
 from `accept`, or one of a pair, leads to no external server.
 """
 
@@ -108,12 +108,8 @@ def _is_local(host: str) -> bool:
 
 
 def _listeners(thread: int, port: int) -> set[int]:
-    inodes = set()
-    for table in ("tcp", "tcp6"):
-        for fields in _rows(thread, table):
-            if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
-                inodes.add(int(fields[9]))
-    return inodes
+    rows = [*_rows(thread, "tcp"), *_rows(thread, "tcp6")]
+    return {int(row[9]) for row in rows if row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port}
 
 
 def _rows(thread: int, table: str) -> list[list[str]]:

@@ -29,10 +29,12 @@ PROTECTING = frozenset({"mprotect", "pkey_mprotect"})
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a system call's argument; the kernel intercepts the call only if it holds."""
+    """A condition on the low 32 bits of a system call's argument; the kernel intercepts the call only if it is true."""
 
     argument: int
+    """The position of the argument, from 0."""
     relation: str
+    """`EQUAL`: the argument is `value`. `ANY_BIT`: it has at least one of the bits of `value`."""
     value: int
 
 

@@ -28,6 +28,7 @@ _ITSELF = {
     "/dev/stdout": "/fd/1",
     "/dev/stderr": "/fd/2",
 }
+"""Paths that mean another file in each process, each with the path below `/proc/PID` that means the same."""
 
 
 class Unreadable(Exception):
@@ -154,8 +155,7 @@ class Tracee:
             path = os.readlink(place) if named else ""  # noqa: PTH115 - a hot path
         except OSError as error:
             raise _failure_of(error) from error
-        # This name was deleted, but the file still has another one.
-        path = "" if path.endswith(_DELETED) else path
+        path = "" if path.endswith(_DELETED) else path  # the file still has another name, but which is unknown
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
@@ -211,8 +211,7 @@ class Tracee:
     def _of_itself(self, name: str) -> str:
         """Return `name`, but replace a beginning such as `/proc/self` or `/dev/fd` by `/proc/PID` or `/proc/PID/fd`.
 
-        PID is the id of this thread's process. Paths such as `/proc/self` mean another file in each process. With the
-        id, labkit finds the same file as this process.
+        PID is the id of this thread's process, so that the path means for labkit what it means for this process.
         """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():

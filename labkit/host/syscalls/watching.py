@@ -1,8 +1,8 @@
 """Run a command, decide on each of its system calls before the kernel carries it out, and kill everything at any time.
 
 Three processes take part: the watcher (the caller of `watch`) receives the held calls and decides; the guard
-(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. If the watcher dies, its
-socket closes and the guard kills; if the guard dies, the watcher kills the processes that it knows.
+(`labkit.host.syscalls.guard`) starts the command and kills it; the command knows neither. If the watcher dies, its
+socket closes and the guard kills the command. If the guard dies, the watcher kills the processes that it knows.
 """
 
 import contextlib
@@ -97,6 +97,7 @@ class Watch:
         """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
         self._status: int | None = None
         self._end_at = math.inf
+        """The time at which processes that outlive the command are killed."""
         self._ended: AllEnded | None = None
 
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
@@ -191,7 +192,7 @@ class Watch:
         if fault is Fault.ONE_PROCESS:
             return kill_one(listener, held, call)
         if seconds:
-            self._end_at = math.inf  # what outlives the command may use this time
+            self._end_at = math.inf  # processes that outlive the command may also use this time
         if fault is Fault.SIGTERM:
             self._grace_ends = time.monotonic() + seconds
             return terminate(listener, held, call, self._guard.root)
@@ -209,7 +210,7 @@ class Watch:
             reading = Unseen(_UNREADABLE)
         except PermissionError:
             reading = Unseen(_FORBIDDEN)
-        except (WillFail, OSError):  # as of a name that is too long
+        except (WillFail, OSError):  # for example because a name is too long
             return None
         if reading is None or not self._guard.listener.alive(notification):
             return None
@@ -242,7 +243,7 @@ class Watch:
         for message in messages:
             if isinstance(message, RootEnded):
                 self._status = message.status
-                # Also in a grace period, and while a call is delayed.
+                # Not yet during a grace period, or while a call is delayed.
                 waits = self._delayed is not None or self._grace_ends < math.inf
                 self._end_at = math.inf if waits else time.monotonic() + linger
             elif isinstance(message, AllEnded):
@@ -256,7 +257,7 @@ class Watch:
             channel.sendall(wire.encode(Kill()))
             while self._ended is None and (messages := self._guard.receive()) is not None:
                 self._ended = next((each for each in messages if isinstance(each, AllEnded)), None)
-        except OSError:  # it is dead, or does not answer
+        except OSError:  # the guard is dead, or does not answer
             pass
         if self._ended is None:
             self._kill_without_guard()
@@ -272,7 +273,7 @@ class Watch:
 
 
 def _created(pid: int) -> float:
-    # A second thread becomes the command (execve), and for a moment the kernel knows neither.
+    # While the guard's child becomes the command (execve in a second thread), the kernel shows no process for a moment.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
             return psutil.Process(pid).create_time()
