@@ -27,7 +27,7 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the input rows of a sink as the rows to expect, in the form in which the reader returns rows.
+    """Return what a sink's store must contain: its input rows, and the form in which the reader returns them.
 
     The form is that of `read`, the rows after a run without a crash. Raises `InvalidInput` if `read` contains neither
     rows with ids nor sums of the keys' amounts.

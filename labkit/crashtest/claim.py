@@ -153,7 +153,7 @@ class FaultClaim:
             silent = ", although the command ended well" if self.is_silent else ""
             return f"{stuck}at best {self.at_best}{silent} ({extent})"
         if self.found == 0 and not self.in_doubt:
-            return "no call that the test can hold suffers it"
+            return "none of the observed calls can suffer it"
         if self.in_doubt or not self.tried:
             return f"unknown ({extent})"
         return f"{'withstood' if self.tried >= self.found else 'not refuted'} ({extent})"
@@ -200,7 +200,7 @@ def _proves(result: Result) -> bool:
 def _fault_claim(fault: Fault, summary: Summary, *, in_doubt: bool) -> FaultClaim:
     results = [each for each in summary.results if each.fault == fault]
     proven = [each for each in results if (each.verdict is not None or each.stuck) and _proves(each)]
-    # Judged like crashes, as if these runs were all.
+    # Judges these runs like runs with a crash, as if there were no others.
     alone = summarise([replace(each, group=Group.CRASH) for each in proven], summary.coverage)
     worst = next((each for each in alone.ranked() if each.violated), None)
     return FaultClaim(

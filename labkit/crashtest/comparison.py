@@ -205,12 +205,9 @@ class Comparison:
             yield from ("", f"**Why now:** {_inline(self.after.why)}")
 
     def _end(self) -> Iterator[str]:
-        unknown = [run for run in self.after.runs if run.unknown]
-        if unknown:
-            yield from (
-                "",
-                f"**Unknown:** {len(unknown)} run(s), as `{_inline(unknown[0].id)}`: {_inline(unknown[0].unknown)}",
-            )
+        if unknown := [run for run in self.after.runs if run.unknown]:
+            first = f"`{_inline(unknown[0].id)}`: {_inline(unknown[0].unknown)}"
+            yield from ("", f"**Unknown:** {len(unknown)} run(s), as {first}")
         yield from ("", f"Repeat with `{_inline(self.after.command)}`")
 
     def _headline(self) -> str:

@@ -25,7 +25,10 @@ KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """Return the options in a pyproject.toml by keyword; {} without such a file. Raises `InvalidInput` for bad ones."""
+    """Return the options that a pyproject.toml sets, by keyword; {} if there is no such file.
+
+    Raises `InvalidInput` for bad options.
+    """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -111,13 +111,9 @@ def _runs(results: Iterable[Result]) -> Iterator[Html]:
         if each.group is not Group.SEEING:
             remarks = [sentence(remark) for _, remark in each.verdict_notes()]
             lines = [each.because, *remarks, *each.notes, *each.story]
-            head = (
-                _mark(each.guarantee.value, LOOKS[each.guarantee]),
-                " ",
-                tag("code", each.id),
-                f" {each.title}{_violations(each)}",
-            )
-            yield tag("details", tag("summary", *head), tag("pre", "\n".join(filter(None, lines))))
+            mark, name = _mark(each.guarantee.value, LOOKS[each.guarantee]), tag("code", each.id)
+            head = tag("summary", mark, " ", name, f" {each.title}{_violations(each)}")
+            yield tag("details", head, tag("pre", "\n".join(filter(None, lines))))
 
 
 def _violations(result: Result) -> str:

@@ -192,9 +192,7 @@ class Report:
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))
-        failed = sum("<failure" in case for case in cases)
-        errors = sum("<error" in case for case in cases)
-        skipped = sum("<skipped" in case for case in cases)
+        failed, errors, skipped = (sum(tag in case for case in cases) for tag in ("<failure", "<error", "<skipped"))
         numbers = f'tests="{len(cases)}" failures="{failed}" errors="{errors}" skipped="{skipped}"'
         name = quoteattr(f"labkit crashtest {self.settings.subject}")
         return (

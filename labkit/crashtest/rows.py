@@ -128,15 +128,13 @@ def read_rows(path: Path, batches: int) -> Rows:
 
     Raises `InvalidInput` for a bad file.
     """
-    rows = []
     try:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            if line.strip():
-                rows.append(_row(line, f"--rows {path}, line {number}"))
+        lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"--rows {path}: this file is not a text in UTF-8 ({error.reason}).") from None
+    rows = [_row(line, f"--rows {path}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if len({row["id"] for row in rows}) < len(rows):
         raise InvalidInput(
             f"--rows {path}: two rows have the same id, which hides duplicates; give every row its own id."

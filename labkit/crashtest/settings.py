@@ -141,9 +141,7 @@ class Settings(SharedOptions):
     )
     jars: tuple[str, ...] = option(Many(Checked(_jar, "PATHS"), ","), (), "Jars for the sessions, separated by commas.")
     packages: tuple[str, ...] = option(
-        Many(Checked(_package, "COORDINATES"), ","),
-        (),
-        "Packages of Maven, group:artifact:version, separated by commas.",
+        Many(Checked(_package, "COORDINATES"), ","), (), "Maven packages, group:artifact:version, separated by commas."
     )
 
     @property

@@ -55,7 +55,7 @@ class SinkVariants(Further):
     before_last: Callable[[], None] = lambda: None
     """Called before the last run with a large batch, which is the last run of the test."""
     _large: list[Point] = field(default_factory=list)
-    """The points to crash at in a large batch, known after its run without a crash."""
+    """The crash points in a large batch, which its run without a crash shows."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
         in_turn, together = (partial(self._two_queries, together=each) for each in (False, True))

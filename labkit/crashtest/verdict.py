@@ -241,9 +241,9 @@ class Summary:
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of the runs that count as not made.
+        """Return the results of the runs that were left out.
 
-        Either there was no time for the run, or its restart did not reach the point of the second crash. Runs with a
+        Either no time was left for the run, or its restart did not reach the point of the second crash. Runs with a
         fault (`Group.FAULT`) are left out, because the report counts them separately.
         """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
@@ -261,9 +261,9 @@ def summarise(
 ) -> Summary:
     """Combine the results of all runs into an outcome for each property, and a guarantee.
 
-    A property is violated if a run that counts violates it, and otherwise unknown if such a run proves nothing.
-    Properties in `unjudged` are unknown unless violated. `faults` maps each fault that the user asked for to the number
-    of calls that can suffer it.
+    A property is violated if any run violates it, and otherwise unknown if any run proves nothing; runs apart from the
+    guarantee (`Group.is_apart`) do not count. Properties in `unjudged` are unknown unless violated. `faults` maps each
+    fault that the user asked for to the number of calls that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}

@@ -130,7 +130,7 @@ PARTLY = {
     "no write that can be short": (
         "short-write",
         OPENED + ONE + PUBLISHED,
-        "no call that the test can hold suffers it",
+        "none of the observed calls can suffer it",
     ),
     "bytes in place": ("fsync", IN_PLACE, "not refuted (1 of 2 calls)"),
 }
@@ -283,7 +283,7 @@ def test_a_doubt_about_what_the_test_sees_is_a_doubt_under_faults_too() -> None:
     [none] = [each for each in fault_claims(summary(doubt, fsync=0)) if each.fault is Fault.FSYNC]
     assert (str(none), none.reaches(Goal.NOT_REFUTED)) == ("unknown (0 of 0 calls)", None)
     [none] = [each for each in fault_claims(summary(fsync=0)) if each.fault is Fault.FSYNC]
-    assert (str(none), none.reaches(Goal.NOT_REFUTED)) == ("no call that the test can hold suffers it", True)
+    assert (str(none), none.reaches(Goal.NOT_REFUTED)) == ("none of the observed calls can suffer it", True)
 
 
 def call(kind: CallKind, path: Path, *, size: int = 0, offset: int = -1, target: str = "") -> Call:

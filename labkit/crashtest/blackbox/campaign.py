@@ -221,7 +221,7 @@ class Campaign:
         return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
     def _telling(self) -> list[Point]:
-        """Return the points just after a change of rows or before a call that may show rows, the best ones first."""
+        """Return, in order of importance, the points after a change of rows or before a call that may show rows."""
         ranking = self._ranking
         return [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
 

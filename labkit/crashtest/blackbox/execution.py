@@ -92,7 +92,7 @@ Note = Callable[[Call], None]
 """A function that is called with each system call that happens, in whatever folder."""
 
 Ask = Callable[[Effect], bool | None]
-"""Called with each effect before it happens; returns False if it killed the process, so that it never happens."""
+"""A function that is called before each effect. It returns False if it killed the process, to prevent the effect."""
 
 
 class Starter(Protocol):

@@ -1,7 +1,7 @@
 """Matches the rows that a reader returns with the rows that a pipeline should produce; rows may have any columns.
 
-A row is due as often as it was expected. All columns together identify a row. But if a reader returns only the last row
-of each key, the key identifies it, and if a reader returns one number for each name, the name does.
+A row that is expected twice must be there twice. All columns together identify a row. But if a reader returns only the
+last row of each key, the key identifies it, and if a reader returns one number for each name, the name does.
 """
 
 import json
@@ -156,7 +156,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`: no row in `read`, which the reader returned, equals an expected row in `values`.
+    """Raise `InvalidInput`, because no row of `read` (which the reader returned) equals an expected row of `values`.
 
     Do nothing if the rows are totals (a name and a number, such as a count; `shape` says so) and the reader returned an
     expected name. Then only the numbers are too small, as after a loss of rows.

@@ -236,7 +236,7 @@ def _made_by_reader(harness: Harness, before: Files) -> list[str]:
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"
-    return [f"the reader writes to {made[0]} in an empty store, so no run tests how the command makes it; {remedy}"]
+    return [f"the reader writes to {made[0]} in an empty store, so no run tests how the command creates it; {remedy}"]
 
 
 def _check(harness: Harness, start: Start) -> None:

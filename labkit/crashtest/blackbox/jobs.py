@@ -39,8 +39,8 @@ def later_job(at: Point) -> Job:
     """Return the run that crashes at the point `at`, recovers, and then starts the command again a few times.
 
     The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
-    expire. Before the second one, it sets the access times of all files back, because a job cannot rely on them: many
-    file systems do not keep them, and no kill before a read shows what happens without a new access time.
+    expire. Before the second one, it sets the access times of all files back, because many file systems do not record
+    them. This shows whether the job relies on access times, which no kill shows.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:

@@ -20,9 +20,9 @@ LANES = {
     PLAN: "which records belong to the next step",
     STATE: "what an operator remembers",
     DATA: "rows, staged or written in place",
-    DECISION: "that a step counts",
+    DECISION: "the record that a step counts",
     VISIBLE: "what shows rows to readers after the decision, or the notification of it",
-    SEND: "bytes for a server; what becomes of them there is not seen",
+    SEND: "bytes for a server, whose further use is not recorded",
     OTHER: "everything that no row of the table names",
 }
 """Every lane with a description of its effects, in the order in which a picture shows them from top to bottom."""

@@ -17,7 +17,7 @@ from labkit.host.syscalls.calls import CallKind
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
 
 _IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
-"""The effects whose line may be known from the effects before them."""
+"""The kinds of effects whose line labkit may know from the effects before them."""
 
 _Shape = tuple[CallKind, str]
 """An effect's kind and file, without its running number; effects of a series are compared by these."""

@@ -168,11 +168,11 @@ class Outside:
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._elsewhere = Elsewhere(watched, ignored)
         self.named: set[str] = set()
-        """The files that the starts which were not killed made, changed or removed."""
+        """The files that starts made, changed or removed, except starts that were killed."""
         self._known: set[str] = set()
         """The files that any start made, changed or removed."""
         self._made: set[str] = set()
-        """The files that the starts which were not killed created."""
+        """The files that starts created, except starts that were killed."""
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:

@@ -47,10 +47,10 @@ class Extent(NamedTuple):
     """How many runs of each kind a crash test plans at most. If time is left, the test makes more runs."""
 
     points: int
-    """The crash points before second crashes."""
+    """The runs with one crash."""
     pairs: int
     directed: int
-    """The pairs for which a recovery gives a reason."""
+    """The directed pairs, those that a recovery suggests."""
     grown: int
     """The crash points at which new input comes before the restart."""
     loops: int

@@ -330,8 +330,8 @@ class Harness:
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
         """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        If the command failed, or if SIGTERM stopped it, it is started again. If it reported success, it is not, even if
-        rows are missing, because nobody would restart it. Raises `JobFailed` if there is no proof of the fault.
+        If the command failed, or if SIGTERM stopped it, labkit starts it again. If it reported success, labkit does
+        not, even if rows are missing, because no scheduler would. Raises `JobFailed` if there is no proof of the fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):

@@ -203,7 +203,7 @@ def _shows(effect: Effect) -> bool:
 
 
 def _gap_text(change: Change, effects: Sequence[Effect]) -> str:
-    counts = ((change.appeared, "appeared"), (change.gone, "went"))
+    counts = ((change.appeared, "appeared"), (change.gone, "disappeared"))
     rows = " and ".join(f"{count} row(s) {word}" for count, word in counts if count)
     later = _place(change.later.happened, effects)
     if change.earlier.happened == change.later.happened:

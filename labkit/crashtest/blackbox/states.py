@@ -199,7 +199,7 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states of the files, apart from those in `left_out`."""
+        """Return a value that is equal for equal states of the files, except those with a masked path in `left_out`."""
         return frozenset(
             (path, part)
             for path in state

@@ -1,7 +1,7 @@
-"""Finds what a sink leaves behind: its session's open files and connections, threads, and processes elsewhere.
+"""Finds what a sink leaves when its job ends: open files, connections, threads, and processes of other sessions.
 
 Two runs must not share a driver in which the first one left a connection, a lock, a producer or a thread, because a
-restarted job would never find these in its new process.
+job that restarts in a new process would never find them.
 """
 
 import os

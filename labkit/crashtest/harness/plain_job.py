@@ -166,7 +166,7 @@ def _folders(file: str) -> tuple[Path, ...]:
 
 
 class Traces:
-    """A snapshot of a Spark session and its process before a job, to detect later what the user's sink left behind."""
+    """A snapshot of a Spark session and its process before a job, to detect later what the user's sink left there."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
         """Record the present state of the session and of its process; files in the folder `scratch` do not count."""
@@ -184,7 +184,7 @@ class Traces:
         return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, listeners, at_end, signals, processes
 
     def left(self) -> bool:
-        """Kill Spark's Python workers; return whether the sink left anything else behind, such as a thread."""
+        """Kill Spark's Python workers; return whether the sink left anything else, such as a thread."""
         end_workers()
         is_open = opened(self._scratch) - self._open
         return bool(is_open or threads() - self._threads or self._now() != self._before)
@@ -308,13 +308,9 @@ def sentence_of(error: Exception) -> str:
 
 def _cause_in_java(text: str) -> str:
     """Return the JVM's exception and its root cause from the text of a Py4J error; empty if the text has none."""
-    raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
-    causes = [
-        line.strip().removeprefix("Caused by: ")
-        for line in text.splitlines()
-        if line.lstrip().startswith("Caused by: ") and raised
-    ]
-    sentence = "; caused by ".join(dict.fromkeys([*raised, *causes[-1:]]))
+    raised = re.findall(r"^: (.*)", text, re.MULTILINE)[:1]
+    causes = re.findall(r"^\s*Caused by: (.*)", text, re.MULTILINE)[-1:] if raised else []
+    sentence = "; caused by ".join(dict.fromkeys([*raised, *causes]))
     return f" {sentence}" if sentence else ""
 
 
