@@ -115,7 +115,7 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
             wrong = "it does not read an input whose barrier it waits for"
         if wrong:
             statement = ask.with_answer(inputs, list[Plain](at_barrier), list[Plain](ended))
-            right = "It reads the inputs whose barrier has not arrived, and copies when all have."
+            right = "It reads the inputs whose barrier has not arrived, and copies its state when all have arrived."
             return Finding(False, f"{statement}: {wrong}.", wrong, right, general=f"With many inputs, {wrong}.")
     return steady(ask, f"A task with {inputs} inputs waits for the last barrier")
 

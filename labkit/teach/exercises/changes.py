@@ -39,9 +39,8 @@ Change = tuple[str, str, int | None, int | None]
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
     """Return the messages by which a query announces a changed count in the encoding `way`.
 
-    The result is "refused" if this encoding has no message for such a change.
-
-    A count of None means that the query has no row for the word.
+    The result is "refused" if this encoding has no message for such a change. A count of None means that the query has
+    no row for the word.
     """
     if after == before:
         return []
@@ -81,17 +80,18 @@ def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
     if answer == right:
         return None
     way, _, before, after = change
-    statement, general = (ask.with_answer(*change), f"A change of {_kind(before, after)} is wrong, {way}.")
-    message = f"{statement}; {_why(way, before, after)} It is {shown(right)}."
+    statement = ask.with_answer(*change)
+    general = f'The messages are wrong for {_kind(before, after)}, in the encoding "{way}".'
+    message = f"{statement}; {_why(way, before, after)} The right answer is {shown(right)}."
     return Finding(False, message, statement, shown(right), general=general)
 
 
 def _kind(before: int | None, after: int | None) -> str:
     if after == before:
-        return "nothing"
+        return "a count that stays the same"
     if before is None:
-        return "a row that comes"
-    return "a row that goes" if after is None else "a row that changes"
+        return "a new row"
+    return "a row that disappears" if after is None else "a row that changes"
 
 
 def _why(way: str, before: int | None, after: int | None) -> str:
@@ -233,7 +233,7 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
 def _difference(answer: list[Plain], right: list[Plain]) -> str:
     """Return a sentence with the right rows, or with the missing and the superfluous ones if that is too long."""
     if len(repr(right)) <= SHOWN:
-        return f"The rows are {shown(right)}."
+        return f"The right rows are {shown(right)}."
     there, wanted = Counter(map(json.dumps, answer)), Counter(map(json.dumps, right))
     sentences = []
     for text, rows in (("missing", wanted - there), ("too many", there - wanted)):
@@ -285,11 +285,10 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
         for table in product(rows, repeat=number):
             if len(set(table)) < len(table) and not parts.get("twice"):
                 continue
-            counted: Table = tuple(row._replace(times=table.count(row)) for row in dict.fromkeys(table))
+            # The claim compares tables as the consumer keeps them: in order.
+            counted = tuple(sorted(row._replace(times=table.count(row)) for row in dict.fromkeys(table)))
             for furthest in range(len(words) + 1):
-                consumer = Consumer(counted, is_up=True)
-                # The claim compares tables as the consumer keeps them: in order.
-                yield start._replace(consumer=consumer._replace(table=tuple(sorted(counted))), furthest=furthest)
+                yield start._replace(consumer=Consumer(counted, is_up=True), furthest=furthest)
 
 
 def _near(table: Table) -> Iterator[Table]:

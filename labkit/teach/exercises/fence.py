@@ -164,7 +164,7 @@ def _state(answer: Stored, right: Stored) -> tuple[str, str]:
 
 
 YEARS = 10**8
-"""An offset so large that a list of all smaller ones takes about 8 GB; a machine without limits survives it."""
+"""An offset so large that a list of all smaller ones takes 8 GB, which most machines survive without a memory limit."""
 OLD = (
     (9, YEARS, 9, (YEARS - 2, YEARS - 1, YEARS, YEARS + 4)),
     (9, YEARS, 10, ()),
@@ -178,7 +178,7 @@ LARGE = (
     *((7, 9, 2**32 + 3, (2**32 + 3, 2**47 + 3, 10**17)), (10**18, 9, 1, (9,)), (10**9, 9, 10**9 - 2_000, (9,))),
     (2 * 10**10, 9, 3 * 10**9, (9,)),
 )
-"""Requests whose numbers a rule confuses that cuts them to 32 bits, compares them as text, or expects them near."""
+"""Requests whose numbers a rule confuses if it cuts them to 32 bits, compares them as text, or limits differences."""
 
 
 MOST_RECORDS = 5_000
@@ -212,7 +212,7 @@ MULTIPLES = (
     *(720_720 * 97 * 101 * 103 * 107 * 109 * 113, 255 * 257 * 8_191 * 10**9, 10_007 * 99_991 * 998_244_353),
     *(1_000_003 * (10**9 + 7) * 8_999, (10**9 + 9) * 86_400 * 365, 2**53, 2**48, 2**32, 2**31, 65_536, 10_000, 1_000),
 )
-"""Numbers that are multiples of many others, so that remainders begin anew at them, and some have a digit more."""
+"""Numbers at which the remainders by many divisors begin at 0 again; some also have one digit more than before."""
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:

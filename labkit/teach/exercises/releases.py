@@ -47,7 +47,7 @@ def _faults(old: Version, new: Version, sink: str, *, unfinished: bool) -> Itera
     """
     if refusal := _refusal(old, new):
         yield Start(REFUSED, refusal)
-    # Each batch replaces the one row of a total, so the batch that runs again puts all of it into the new table.
+    # A total is one row, which each batch replaces: the batch that runs again writes all of it into the new table.
     if new["table"] != old["table"] and not (unfinished and sink == KEYS and _is_total(new)):
         yield Start(WRONG, "the new table never gets the rows of the batches that the checkpoint counts as finished")
     if [name for name, _ in new["keys"]] != [name for name, _ in old["keys"]]:
@@ -71,7 +71,7 @@ def _left_behind(old: Version, new: Version, sink: str) -> Iterator[Start]:
     if sink == NOTHING:
         yield Start(WRONG, "all orders are read again, and the table has their rows already")
     if sink == BATCHES:
-        yield Start(WRONG, "the batches are counted anew, and the table skips the numbers that it has")
+        yield Start(WRONG, "batch numbers begin at 0 again, and the sink skips the numbers that the table has already")
     if _rows_by(old) != _rows_by(new):
         yield Start(WRONG, "the rows have other keys now, so rows that the new version never writes stay in the table")
     if _is_total(new):
@@ -158,8 +158,8 @@ def _wrong(ask: Asker, old: Version, case: Case) -> Finding | None:
     if answer == [start, todo]:
         return None
     statement = f"{_pasted(*arguments, changes)} answered {shown(answer)}"
-    message = f"{statement}. It is {shown([start, todo])}: {why}."
-    general = f"A release is judged wrongly. The start is {start}: {why}."
+    message = f"{statement}. The right answer is {shown([start, todo])}: {why}."
+    general = f"The review of a release is wrong. The start is {start}: {why}."
     return Finding(False, message, statement, shown([start, todo]), general=general)
 
 

@@ -155,7 +155,7 @@ def _wrong(ask: Asker, table: Sequence[Row], source: Sequence[Row], size: int) -
     if ranges is None:
         raise Unusable(f"{ask.with_answer(*arguments)}; return a list of ranges [first, last], not {shown(answer)}.")
     why = dict(_damages(table, source, size))
-    right = _joined(sorted(why), size)
+    right = _merged([[first, first + size - 1] for first in why])
     if ranges == right:
         return None
     statement = ask.with_answer(*arguments)
@@ -170,12 +170,8 @@ def _text(ranges: Ranges) -> str:
 def _ranges(answer: Plain) -> Ranges | None:
     if type(answer) is not list:
         return None
-    ranges = []
-    for each in answer:
-        if type(each) is not list or len(each) != 2 or any(type(end) is not int for end in each):
-            return None
-        ranges.append(cast("list[int]", each))
-    return ranges
+    is_range = (type(each) is list and len(each) == 2 and all(type(end) is int for end in each) for each in answer)
+    return cast("Ranges", answer) if all(is_range) else None
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
@@ -197,17 +193,6 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
         else:
             reason = f"order {number} has another item or amount: {shown(list(row))} is in one list only"
         yield number // size * size, reason
-
-
-def _joined(firsts: Sequence[int], size: int) -> Ranges:
-    """Return the ranges of `size` numbers that begin at `firsts`, with adjacent ranges joined into one."""
-    ranges: Ranges = []
-    for first in firsts:
-        if ranges and ranges[-1][1] + 1 == first:
-            ranges[-1][1] += size
-        else:
-            ranges.append([first, first + size - 1])
-    return ranges
 
 
 def _merged(ranges: Ranges) -> Ranges:
@@ -242,7 +227,7 @@ def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> t
             return (f"[{first}, {last}] also names orders that need no repair.", "An undamaged range is in the answer.")
     if sorted(ranges) == right:
         return f"List the ranges in ascending order: {_text(right)}.", "The ranges are not in order."
-    return f"Ranges that touch are one repair: {_text(right)}.", "Ranges that touch are not joined, or come twice."
+    return f"Join ranges that touch, and list each once: {_text(right)}.", "Ranges touch or overlap."
 
 
 _LONG = "pen-" * 49
@@ -259,13 +244,13 @@ SOME_ALIKE: tuple[tuple[Content, Content], ...] = (
     *(((one, 3), (other, 3)) for one, other in _TEXTS),
     *((("pen", one), ("pen", other)) for one, other in _AMOUNTS),
 )
-"""Pairs of different contents of an order that are equal after a change which is easily made without thought."""
+"""Pairs of different contents of an order that become equal if a comparison cuts, strips, rounds or folds them."""
 OF_LITTLE: tuple[tuple[Change, ...], ...] = (
     ((None, (2, "pen", 0)), ((9, "pen", 3), (9, "pen", 3))),
     (((1, "pen", 0), None), ((9, "pen", 3), (9, "pen", 3))),
     ((None, (3, "", 3)), ((0, "", 0), None), ((9, "", 3), (9, "", 3)), ((17, "", 0), (17, "", 0))),
 )
-"""Calls in which rows with the amount 0, an empty item or the number 0 are lost, or have no row in the source."""
+"""Calls in which rows with the amount 0, an empty item or the number 0 are missing from the table or the source."""
 JUDGES = {
     "14c-damaged": by(
         judge_damaged,

@@ -1,7 +1,7 @@
 """The exercise of notebook 11b: the engine of a workflow, which may be killed after any of its actions.
 
 The judge performs every run: after each action the process may die, and a new one, perhaps with a new version of the
-workflow, runs it again from its first step; the receiver's answer may get lost, and a process may stand still for
+workflow, runs it again from its first step; the receiver's answer may get lost, and a process may be suspended for
 hours. A simulated receiver remembers keys for a limited time.
 """
 
@@ -62,7 +62,7 @@ class Run(NamedTuple):
     crashes: int = 0
     losses: int = 0
     stalls: int = 0
-    """How often a process may still be killed (`crashes`), an answer get lost, and a process stand still for hours."""
+    """How often a process may still be killed (`crashes`) or suspended (`stalls`), and an answer be lost (`losses`)."""
     story: tuple[str, ...] = ()
     """The actions so far as text, for the message to the learner."""
 
@@ -316,7 +316,7 @@ def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) 
     elif kind == "start" and "start" in run.here:
         raise Wrong(
             f"{reply}, although this process has started the step already.",
-            "A process starts a step once, so this one would never come further.",
+            "A process starts a step only once; an engine that starts it again and again makes no progress.",
             "The engine starts a step twice in one process.",
         )
     elif kind == "stop" and not _is_in_doubt(workflow, run, entries):
@@ -332,8 +332,8 @@ def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
     if other is None:
         raise Wrong(
             f"{reply}, although the journal has no step with another name under number {number}.",
-            "Only a workflow that asks for another step than before is refused.",
-            "A workflow is refused although it asks for the same steps.",
+            "The engine refuses only a workflow that asks for another step than before.",
+            "The engine refuses a workflow although it asks for the same steps.",
         )
     if kind != "refuse":
         raise Wrong(
@@ -347,7 +347,7 @@ def _check_return(results: Sequence[Plain], action: Sequence[Plain], reply: str)
     if not results:
         raise Wrong(
             f"{reply}, but the journal does not have this result.",
-            "A workflow gets a result only when it is noted; after a kill, the step might give another one.",
+            "A workflow gets a result only after the journal has it: after a kill, the step might give another one.",
             "A result is returned that is not in the journal.",
         )
     if action[0] != "return":
@@ -368,20 +368,20 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
     if not run.reply:
         raise Wrong(
             f"{reply}, but the receiver has not answered this process yet.",
-            "Only a result that the receiver has answered can be noted.",
-            "A result is noted that nobody has answered.",
+            "The journal gets a result only after the receiver has answered with it.",
+            "The engine notes a result before the receiver has answered.",
         )
     if action[0] != "done":
         raise Wrong(
             f"{reply}, but the receiver has answered {shown(run.reply[0])}; first note this answer in the journal.",
-            "The result is noted as soon as it is there.",
-            "The receiver's answer is there and is not noted.",
+            "The engine notes a result as soon as it has arrived, because a kill erases what is only in memory.",
+            "The receiver's answer has arrived, and the engine does not note it.",
         )
     if repr(action[1]) != repr(run.reply[0]):
         raise Wrong(
             f"{reply}, but the receiver's answer was another one: {shown(run.reply[0])}.",
-            "The noted result is the receiver's answer.",
-            "Another result is noted than the receiver's answer.",
+            "The journal must have the receiver's answer as the result.",
+            "The engine notes another result than the receiver's answer.",
         )
 
 

@@ -1,5 +1,5 @@
 # misconception: every damaged range is a repair of its own
-# says: Ranges that touch are one repair
+# says: Join ranges that touch
 def damaged(table, source, size):
     found = []
     for first in sorted({row[0] // size * size for row in table + source}):
