@@ -77,13 +77,12 @@ def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[
 
     `records` has the number of records per batch for each run.
     """
-    order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {
             "at": place,
             "sink": chosen["sink"],
             "store": chosen["store"],
-            "order": order,
+            "order": chosen["order"],
             "records_per_batch": count,
         }
         for number, (place, count) in enumerate(zip(places, records, strict=True))

@@ -205,8 +205,7 @@ def _many_files(engine: str, first: int, newest: int) -> list[str]:
 
 
 def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
-    before = [f"{folder}/{number}" for number in range(first, newest) for folder in ("offsets", "commits")]
-    planned = [*before, f"offsets/{newest}"]
+    planned = _many_files("spark", first, newest)
     yield [*planned, f"commits/{newest}", f"offsets/.{newest + 1}.tmp"]
     yield planned
     yield [*planned, f"commits/.{newest}.tmp"]

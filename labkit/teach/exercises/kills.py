@@ -84,8 +84,7 @@ def guarantee(requests: Requests) -> Guarantee:
 
 @lru_cache(maxsize=256)  # a grader asks for the same requests in each submission
 def _guarantee(requests: Requests) -> Guarantee:
-    places = (*range(len(requests)), len(requests))
-    ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
+    ends = [left_by(requests, left_by(requests[:place], ())) for place in range(len(requests) + 1)]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]
     counts = {end.count(row) for end in ends for row in rows}
     return {

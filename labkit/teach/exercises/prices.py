@@ -14,7 +14,7 @@ ARRIVALS = 50
 """The number of arrival times that the judge tries within an interval."""
 NEAR = 0.05
 """The largest allowed relative error of a learner's answer for a wait."""
-DEARER = 1.01
+COST_LIMIT = 1.01
 """The factor by which the cost of an answer may exceed the cost of the cheapest interval."""
 TRIED = 4_000
 """The number of intervals that the judge tries to find the cheapest one."""
@@ -38,7 +38,7 @@ def really_longest(job: Mapping[str, int]) -> int | None:
         longer = interval + job["commit"]
         return longer > job["latency"] or interval * job["rate"] > job["again"] or longer >= job["timeout"]
 
-    # None is longer than a record may wait, and whatever is longer than a wrong one is wrong.
+    # No interval may be longer than `latency`; and if an interval is too long, so is every longer one.
     return bisect_left(range(1, job["latency"] + 1), True, key=is_too_long) or None
 
 
@@ -94,7 +94,7 @@ def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
 
 def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
     answer, least = _number(ask, ask(*case), *case), cheapest(*case)
-    if answer > 0 and lost(answer, *case) <= DEARER * least:
+    if answer > 0 and lost(answer, *case) <= COST_LIMIT * least:
         return None
     part = f"{100 * lost(answer, *case):.1f} %" if answer > 0 else "everything"
     statement = f"{ask.with_answer(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"

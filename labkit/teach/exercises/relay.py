@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from labkit.core.judge import Verdict, judge
-from labkit.core.records import History, Observation, Reading, Record
+from labkit.core.records import History, Observation, Reading, word_counts
 from labkit.teach.exercises.asking import Asker, Unusable, distinct, shown
 from labkit.teach.exercises.confused import NUMBERS_ALIKE, PAIRS_ALIKE
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
@@ -32,9 +32,7 @@ class Run(NamedTuple):
     """The rows of all messages in the topic, with repetitions."""
     crashes: int = 0
     refusals: int = 0
-    """`crashes` and `refusals`: how often a process may still be killed, and how often the broker may still refuse a
-    message.
-    """
+    """How often a process may still be killed (`crashes`), and the broker may still refuse a message (`refusals`)."""
     is_down: bool = False
     """Whether the broker is down: it refuses each of the next `refusals` messages."""
     story: tuple[str, ...] = ()
@@ -224,11 +222,7 @@ def _named(order: str) -> str:
 
 
 def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
-    counts: dict[str, int] = {}
-    records = []
-    for place, (_, order) in enumerate(rows):
-        counts[order] = counts.get(order, 0) + 1
-        records.append(Record(place, order, counts[order]))
+    records = list(word_counts(order for _, order in rows))
     return judge(records, History([*(Observation(*records[place], 0, 1) for place in topic), Reading("end")]))
 
 

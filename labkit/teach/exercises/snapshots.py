@@ -1,11 +1,11 @@
 """The exercises of notebook 03: the content of a snapshot of the bank, and which snapshots are consistent."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product, starmap
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends
+from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Ends, Part, ends
 from labkit.sim.wording import members
 from labkit.teach.exercises.confused import SAME_WEIGHTS
 from labkit.teach.exercises.constants import Prediction
@@ -53,10 +53,13 @@ CONFUSED = (
     ("the same sums of powers", (0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     ("the same digits", (1, 123), (11, 23)),
 )
-"""Lost transfers, and others that came unsent, which an answer confuses that combines all into one number or text."""
+"""The name of a case, numbers of lost transfers, and numbers of others that arrived although nobody sent them.
+
+An answer confuses the two if it combines all numbers of transfers into one number or text.
+"""
 
 _COME = ((False, True, False), (False, False, True))
-"""The combinations of a transfer that was received, or saved from its channel, and never sent."""
+"""The combinations for a transfer that was never sent: it was received, or it is in its channel."""
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
@@ -66,8 +69,14 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     `come` (arrived, but never sent) or `any` (every way in turn). The value lists the channels of the transfers that
     are recorded in this way.
     """
+    start = model.initial()
+    processes = len(start.processes)
+    between = ends(processes)
     if "numbered" in choice:
-        yield model.initial()._replace(completed=tuple(_numbered(len(model.initial().processes), choice)))
+        between = between[: choice.get("channels")]
+        numbered = [(number, way) for way, numbers in choice["numbered"].items() for number in numbers]
+        transfers = [(between[number % len(between)], _WAYS[way], 1 << number) for number, way in numbered]
+        yield start._replace(completed=_recorded(processes, transfers))
         return
     whole = [
         (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)
@@ -79,38 +88,22 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     options = {"any": _PLACES, "usual": _USUAL, "done": _USUAL[1:2], "gone": _USUAL[3:], "come": _COME}
     channels = [channel for name in options for channel in choice.get(name, ())]
     for places in product(*(places for name, places in options.items() for _ in choice.get(name, ()))):
-        parts = _filled(len(model.initial().processes), channels, places, whole)
-        yield model.initial()._replace(completed=tuple(parts))
+        ones = [(channel, place, 1) for channel, place in zip(channels, places, strict=True)]
+        moved = [(between[channel], place, bits << channel * PER_CHANNEL) for channel, place, bits in [*ones, *whole]]
+        yield start._replace(completed=_recorded(processes, moved))
 
 
-def _filled(
-    processes: int,
-    channels: Sequence[int],
-    places: Sequence[tuple[bool, ...]],
-    whole: Sequence[tuple[int, tuple[bool, ...], int]],
-) -> Iterator[Part]:
-    between = ends(processes)
+def _recorded(processes: int, transfers: Iterable[tuple[Ends, tuple[bool, ...], int]]) -> tuple[Part, ...]:
+    """Return a snapshot as one part for each process.
+
+    Each transfer has its channel, the way in which it is recorded (one of `_PLACES`), and its number as a bit.
+    """
     sent, received, saved = ([0] * processes for _ in range(3))
-    ones = [(number, place, 1) for number, place in zip(channels, places, strict=True)]
-    for number, (is_sent, is_received, is_saved), bits in [*ones, *whole]:
-        transfer = bits << number * PER_CHANNEL
-        sent[between[number].sender] |= transfer * is_sent
-        received[between[number].receiver] |= transfer * is_received
-        saved[between[number].receiver] |= transfer * is_saved
-    return starmap(_part, zip(sent, received, saved, strict=True))
-
-
-def _numbered(processes: int, choice: Mapping[str, Any]) -> Iterator[Part]:
-    between = ends(processes)[: choice.get("channels")]
-    sent, received, saved = ([0] * processes for _ in range(3))
-    for way, numbers in choice["numbered"].items():
-        is_sent, is_received, is_saved = _WAYS[way]
-        for number in numbers:
-            channel = between[number % len(between)]
-            sent[channel.sender] |= is_sent << number
-            received[channel.receiver] |= is_received << number
-            saved[channel.receiver] |= is_saved << number
-    return starmap(_part, zip(sent, received, saved, strict=True))
+    for channel, (is_sent, is_received, is_saved), bits in transfers:
+        sent[channel.sender] |= bits * is_sent
+        received[channel.receiver] |= bits * is_received
+        saved[channel.receiver] |= bits * is_saved
+    return tuple(starmap(_part, zip(sent, received, saved, strict=True)))
 
 
 def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int]) -> dict[str, object]:
