@@ -32,7 +32,7 @@ UNTESTED = (
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
-    "never killed within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and left out "
+    "never killed within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and omitted "
     "the runs with a large batch, other rows for a batch, new rows and a dying task ({why})"
 )
 POWER_SENTENCES = {
