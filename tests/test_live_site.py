@@ -218,7 +218,7 @@ def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab)
     page.get_by_label("broken", exact=True).select_option("heuristic")
     page.locator("h4", has_text="broken=heuristic").wait_for()
     desk.at("2 of 2")
-    page.get_by_role("button", name="show what the futures").click()
+    page.get_by_role("button", name="show for each choice").click()
     alone = page.locator(".lk-rung.lk-is-wrong", has_text="abort alone(0)")
     alone.wait_for()
     assert page.locator(".lk-rung").count() == page.locator("button.lk-chip").count()
@@ -227,7 +227,7 @@ def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab)
     assert page.locator(".lk-claims .violated").count() == 1
     desk.says("The run now breaks a claim, after 1 step more.")
     page.locator(".lk-chips", has_text="Broken already: Claim 3: “A participant that voted yes aborts").wait_for()
-    page.get_by_role("button", name="show what the futures").click()
+    page.get_by_role("button", name="show for each choice").click()
 
 
 def test_what_is_downloaded_is_what_python_exports(desk: Tab) -> None:
@@ -376,7 +376,7 @@ def test_without_webassembly_a_sentence_and_the_steps_remain(chrome: "Browser", 
         opened.at("1 of 10")
         page.locator("button.lk-chip").first.click()
         opened.says("This browser has no WebAssembly")
-        climb = page.get_by_role("button", name="show what the futures")
+        climb = page.get_by_role("button", name="show for each choice")
         climb.click()
         page.wait_for_function("(climb) => climb.getAttribute('aria-pressed') === 'false'", arg=climb.element_handle())
         refused = page.locator(".lk-handles input[type=number]").first

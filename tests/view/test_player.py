@@ -283,7 +283,7 @@ def test_a_click_in_the_picture_parameters_and_futures_in_a_notebook(live):
     assert explorer.trace.endswith("~~start.read-0.crash-1")
     shown.get_by_role("button", name="undo the last").click()
     wait_for_step(shown, 2, 2)
-    shown.get_by_role("button", name="show what the futures").click()
+    shown.get_by_role("button", name="show for each choice").click()
     shown.locator(".lk-rung.lk-is-wrong", has_text="abort alone(0)").wait_for()
     assert shown.locator(".lk-rung").count() == len(explorer.session.enabled)
     limit = shown.get_by_label("crashes", exact=True)

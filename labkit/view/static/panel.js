@@ -63,14 +63,14 @@ function render({ model, el: host }) {
     for (const made of Object.values(controls)) made.disabled = true;
   }
 
-  // What was saved with the notebook says nothing about a run: only what a kernel has said since this was opened does.
+  // Data saved with the notebook do not show whether a run is in progress; only later messages of a kernel do.
   function draw() {
     const shown = model.get("shown");
     const busy = heard > 0 && shown.busy, had = root.contains(document.activeElement);
     intro.textContent = shown.intro;
     shown.fields.forEach((field) => fill(field, busy));
     hint.textContent = shown.hint;
-    // Not `disabled`: a button that is disabled while it has the focus drops it, and the keys go elsewhere.
+    // Not `disabled`: a button that is disabled while it has the focus loses it, and the keys go elsewhere.
     run.setAttribute("aria-disabled", String(busy));
     cancel.setAttribute("aria-disabled", String(!busy));
     stages.hidden = !heard;

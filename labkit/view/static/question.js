@@ -1,5 +1,5 @@
-// A question before a run. Python says what is asked and notes what is said (labkit/teach/questions); on a page without
-// a kernel the browser keeps it, and the answer's own card holds the sentences.
+// A question that a learner answers before a run. Python supplies the question and stores the answer
+// (labkit/teach/questions). On a page without a kernel the browser stores it, and the answer's card contains the replies.
 
 const PATIENCE = 4000;
 
@@ -12,7 +12,7 @@ function el(tag, attributes = {}, ...children) {
 
 let forms = 0;
 
-// Draws the form once; `fill` sets what Python or the page knows. `send` is told { said, why } or { skip, why }.
+// Draws the form once; `fill` shows an answer that Python or the page has stored. `send` gets { said, why } or { skip, why }.
 function form(first, send) {
   const words = first.words, id = `lk-ask-${Date.now().toString(36)}-${++forms}`;
   const field = (option) => el("input", { type: first.kind === "choice" ? "radio" : "checkbox", name: id, value: option });
@@ -40,7 +40,7 @@ function form(first, send) {
     send({ said: now, why: why.value });
   });
   skip.addEventListener("click", () => { if (!closed) send({ skip: true, why: why.value }); });
-  // The notebook's own keys stay out, also where a page or an extension listens for them.
+  // Typed keys never reach the notebook's shortcuts, also where a page or an extension listens for them.
   root.addEventListener("keydown", (event) => { if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation(); });
 
   function fill(shown) {
@@ -61,7 +61,7 @@ function form(first, send) {
   return { root, fill, tell, buttons, noted };
 }
 
-// In a notebook: what was saved with it is shown, and what a kernel says since then.
+// In a notebook: shows the data that were saved with it, and each later message of a kernel.
 function render({ model, el: host }) {
   const words = model.get("shown").words;
   let waiting = null;
@@ -78,14 +78,14 @@ function render({ model, el: host }) {
   return () => { model.off("change:shown", draw); clearTimeout(waiting); };
 }
 
-// The text behind an answer is folded (tools/build_notebooks.py). A notebook draws cells when they come into view, so
-// the fold may not be there yet; then whoever scrolls to it opens it.
+// The text after an answer is folded (tools/build_notebooks.py). A notebook draws cells when they come into view, so
+// the fold may not exist yet; then the reader opens it.
 function unfold(shown) {
   if (!shown.answered) return;
   document.querySelectorAll(`details.lk-after-${shown.name}`).forEach((each) => { each.open = true; });
 }
 
-// On a page: the answer's card, and what lies between, is covered until somebody has predicted or wants to see it without.
+// On a page: covers the answer's card and all outputs before it until the reader has predicted or skipped the question.
 function mount(name) {
   for (const host of document.querySelectorAll(`[data-lk="${name}"]`)) {
     if (host.dataset.mounted) continue;
@@ -109,7 +109,7 @@ function page(host, first) {
   made.root.append(again);
   again.addEventListener("click", () => { store.set(null); show(null); made.root.querySelector("input").focus(); });
 
-  // Of a notebook that somebody has worked through and saved as a page.
+  // Returns the answer in a notebook that somebody has worked through and saved as a page; null if there is none.
   function there() {
     if (first.skipped) return { skip: true };
     const said = cards().map((card) => card.dataset.said).find(Boolean);
@@ -140,7 +140,7 @@ function tell(card, said, kind) {
   card.querySelector(".lk-reply").replaceChildren(...(reply ? [el("p", {}, reply)] : []));
 }
 
-// What a question's answer could be read from: the outputs up to its card, and the text right behind it.
+// Covers everything that shows a question's answer: the outputs up to its card, and the text directly after it.
 function covering(host, card, sentence) {
   const from = host.closest(".jp-Cell"), to = card?.closest(".jp-Cell"), covered = [];
   if (!from || !to || host.closest(".jp-NotebookPanel") || !(from.compareDocumentPosition(to) & Node.DOCUMENT_POSITION_FOLLOWING)) return () => {};
@@ -154,7 +154,7 @@ function covering(host, card, sentence) {
   return (is) => { curtain.hidden = !claimed(curtain, host, is); covered.forEach((part) => part.classList.toggle("lk-covered", claimed(part, host, is))); };
 }
 
-// Several questions may cover the same: it is seen when the last of them is answered.
+// Several questions may cover the same part, which appears when the last of them is answered.
 function claimed(part, host, is) {
   const claims = part.lkClaims ??= new Set();
   if (is) claims.add(host); else claims.delete(host);

@@ -1,5 +1,5 @@
-// The player of a walk. It shows what Python has worked out (labkit/view/narration.py) and holds no rule of any protocol.
-// Two shells: a text/html output calls mountAll(id); anywidget calls the default export's render.
+// The player of a simulated run. It shows data that Python has computed (labkit/view/narration.py) and knows no protocol.
+// It has two hosts: a text/html output calls mountAll(id), and anywidget calls `render` of the default export.
 
 const OUTCOMES = { h: ["✓", "holds"], v: ["✗", "violated"], u: ["?", "open"] };
 const FATES = { right: "✓", mixed: "◐", wrong: "✗", unknown: "?" };
@@ -57,8 +57,8 @@ export function mount(root, story, live = null) {
   const slider = el("input", { type: "range", min: "0", step: "1", "aria-label": "step" });
   const place = el("span", { class: "lk-place" });
   const chips = el("div", { class: "lk-chips", role: "group" });
-  const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", () => copyText(traceHere()));
-  const link = live?.link ? button("copy link", "copy an address that opens this run up to this step, or from its first step the whole run", () => copyText(live.link(traceTo(step || last())))) : "";
+  const copy = button("copy trace", "copy the trace up to this step, for lab.show()", () => copyText(traceHere()));
+  const link = live?.link ? button("copy link", "copy an address that opens this run up to this step; in step 0 it opens the whole run", () => copyText(live.link(traceTo(step || last())))) : "";
   const help = el("div", { class: "lk-help", hidden: true });
   const helper = button("?", "keys", () => toggleHelp());
   const status = el("p", { class: "lk-status", role: "status" });
@@ -101,7 +101,7 @@ export function mount(root, story, live = null) {
     help.replaceChildren(...data.keys.map(([keys, words]) => el("div", {}, el("kbd", {}, keys), ` ${words}`)));
   }
 
-  // The pieces of a picture keep their numbers while the generation lasts, so that a choice draws only what it changed.
+  // A piece of the picture keeps its number while the layout (`generation`) is the same, so a choice draws only changed pieces.
   function buildPicture() {
     const wanted = JSON.stringify([data.title, data.generation, data.size, data.slots]);
     if (wanted === drawn) return;
@@ -134,7 +134,7 @@ export function mount(root, story, live = null) {
       groups[slot].setAttribute("class", piece !== before[slot] ? "now" : "");
     });
     closeMenu();
-    if (!live?.busy()) status.textContent = "";  // what was said about another step
+    if (!live?.busy()) status.textContent = "";  // because it was about another step
     if (live) for (const number of now.e) for (const part of data.acts[number][2]) groups[data.slots.indexOf(part)]?.classList.add("can");
     stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${stateOf(now)}`);
     say.textContent = `${step ? `${step}. ` : ""}${data.table[now.s]}`;
@@ -154,7 +154,7 @@ export function mount(root, story, live = null) {
     slider.value = String(step);
     slider.setAttribute("aria-valuetext", `step ${step} of ${last()}: ${data.table[now.s]}`);
     place.textContent = `step ${step} of ${last()}`;
-    // Not `disabled`: a button that is disabled while it has the focus drops it, and the keys go elsewhere.
+    // Not `disabled`: a button that is disabled while it has the focus loses it, and the keys go elsewhere.
     for (const [each, off] of [[first, step === 0], [back, step === 0], [next, step === last()]]) each.setAttribute("aria-disabled", String(off));
     fillChips(now);
     field.value = traceHere();
@@ -231,7 +231,7 @@ export function mount(root, story, live = null) {
     if (had) root.focus({ preventScroll: true });
   }
 
-  // A step with what its futures hold: sign, bar and words say the same, so that none depends on colour.
+  // One possible action, and whether runs after it go wrong. Sign, bar and words say the same, so nothing depends on colour.
   function rungOf(chip, action, rung) {
     const known = rung.share !== null, wide = known ? Math.round(100 * rung.share) : 0;
     const bar = el("span", { class: "lk-share", "aria-hidden": "true" }, el("i", { style: `width:${wide}%` }));
@@ -298,7 +298,7 @@ export function mount(root, story, live = null) {
     helper.setAttribute("aria-expanded", String(!help.hidden));
   }
 
-  // What is wider than its place can be reached by Tab and moved with the arrows, and fades where it goes on.
+  // Tab and the arrow keys reach and scroll an area that is wider than the page; the area fades where it is cut.
   const fade = (each) => {
     each.classList.toggle("lk-more-left", each.scrollLeft > 1);
     each.classList.toggle("lk-more-right", each.scrollLeft + each.clientWidth < each.scrollWidth - 1);
@@ -368,14 +368,14 @@ export function mountAll(id) {
     const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
     const holder = el("div");
     root.replaceChildren(...root.querySelectorAll("style"), holder);
-    root.shown = data;  // for a page that can answer choices, which draws the player anew into the same place
+    root.shown = data;  // a page that can answer choices draws a new player with these data into the same place
     if (data.pair) mountPair(holder, data, null);
     else mount(holder, data);
   }
 }
 
 // LIVE: what follows is only for a session that Python answers; pages of finished runs leave it out.
-// What a choice has changed (labkit/view/updates.py) is put into the story that is shown.
+// Puts the changes that a choice has caused (labkit/view/updates.py) into the story that is shown.
 function renew(shown, news) {
   const { whole, keep, steps, frames, table, acts, now } = news.story;
   if (whole) {
@@ -394,14 +394,14 @@ function renew(shown, news) {
   if ("beside" in news) Object.assign(shown, { beside: news.beside, said: news.said });
 }
 
-const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
+const SILENT = "No answer yet: the kernel is busy, or no longer knows this run; then run the cell again. You can still step through the run.";
 const KEEPING = { one: ["keep beside", "keep this run beside the next one, to compare"], pair: ["put away", "put the other run away"] };
 const BUSY = "Your last choice is still being carried out; choose again when it is shown.";
 const SEARCHING = "Searching the schedules that can follow, a few seconds at most ...";
-const QUEUED = "The search is finished first; your choice follows.";
+const QUEUED = "Your choice is carried out after this search.";
 const PATIENCE_MILLISECONDS = 4000, PAUSE_MILLISECONDS = 150;
 
-// One input for each parameter; its value is Python's, and so is the sentence about a value that is not allowed.
+// Returns the input for one parameter. Python supplies its value, and the sentence about a value that is not allowed.
 function inputOf({ name, meaning, options, least, most, switch: isSwitch }, change) {
   const fixed = { "aria-label": name.replaceAll("_", " "), title: meaning };
   let input;
@@ -450,7 +450,7 @@ function render({ model, el: root }) {
     const now = JSON.stringify([scenarios, parameters]);
     if (now !== filled) refill(scenarios, parameters, formats);
     filled = now;
-    // The values are put into the inputs that are there, so that none loses the focus.
+    // The existing inputs get the values, because a new input would lose the focus.
     parameters.forEach(({ name, default: usual }, number) => {
       const input = inputs[number], value = values[name];
       if (input.type === "checkbox") input.checked = value;
@@ -487,7 +487,7 @@ function render({ model, el: root }) {
     link: model.get("link"),
     ladder: (trace) => (climbing && ladder?.of === trace ? ladder : null),
     moved: (step, trace) => {
-      clearTimeout(pause);  // the step that was shown for a moment, as while the player is drawn anew
+      clearTimeout(pause);  // no search for a step that was shown only for a moment
       if (climbing && ladder?.of !== trace) look(step);
     },
     keys: (press) => ({
@@ -503,7 +503,7 @@ function render({ model, el: root }) {
         if (exported.value) send({ export: exported.value, at: player.at() });
         exported.value = "";
       });
-      climb = button("all futures", "show what the futures of each choice hold", () => {
+      climb = button("all futures", "show for each choice whether the run can still go wrong", () => {
         press(!climbing);
         if (climbing) look(player.at());
         else player.refresh();
@@ -553,7 +553,7 @@ function render({ model, el: root }) {
     if (news.ladder) {
       ladder = news.ladder;
       player.refresh();
-      player.status.textContent = busy ? "" : said;  // the look into the future is no choice, so the last one's sentence stays
+      player.status.textContent = busy ? "" : said;  // a search is no choice, so the sentence about the last choice stays
       return;
     }
     busy = false;
