@@ -1,15 +1,14 @@
 """Reads notebooks from a ZIP archive that may be malformed or hostile.
 
-No file is written to a path that the archive states, and every entry is read up to a limit. A refused entry is
-reported with the reason and the others are read, so one student's files never use up the limits of another
-student.
+No file is written to a path that the archive states, and every entry is read only up to a limit. If an entry is
+refused, its reason is reported and the others are still read. One student's files never use up another's limits.
 """
 
 import stat
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
@@ -81,7 +80,7 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield each file that may be a notebook, also in inner ZIP archives, with its content or why it is not read.
+        """Yield each file that may be a notebook, also in inner ZIP archives, with its content or why it was not read.
 
         Raises `InvalidInput` if more than `MOST_ENTRIES` such files lie outside any folder.
         """
@@ -193,12 +192,10 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
     name = member.filename
-    # Tried even without the entry's UTF-8 flag, because many programs write UTF-8 and do not set the flag.
     if not member.flag_bits & _UTF8:
-        try:
+        # Many programs write UTF-8 without setting this flag, so Python has decoded the name as CP437.
+        with suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
-        except UnicodeError:
-            name = member.filename
     return PurePosixPath(name.replace("\\", "/"))
 
 
@@ -207,7 +204,7 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder of a path in an archive, "" if there is none. It has the files of one student."""
+    """Return the top-level folder of a path in an archive, or "". Each such folder has the files of one student."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 

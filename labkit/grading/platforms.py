@@ -1,4 +1,4 @@
-"""Finds the student who owns a file from the name that a learning platform gave the file, with a function per platform.
+"""Finds the student who owns a file, from the name that a learning platform gave the file: one function per platform.
 
 The platform's number or account identifies the student, never a display name. A fact that the file name does not state
 remains unknown.
@@ -65,16 +65,16 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a whole download, such as whether one top-level folder holds all its files."""
+    """Facts about a whole download that the name of one file does not show; `labkit.grading.surveys` finds them."""
 
     shaped: bool = False
-    """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
+    """Whether any name has a platform's format; if so, top-level files with other names are the platform's own."""
     wrapped: bool = False
     """Whether the download has one additional top-level folder that holds all files."""
     blackboard: int = 0
     """The number of leading words, separated by `_`, that belong to course and assignment in every Blackboard name."""
     owners: Mapping[str, Person] = field(default_factory=dict)
-    """The students named in Blackboard's text files, by the beginning of the names of their files."""
+    """The students named in Blackboard's text files, by the part of a file name before `_attempt_`."""
     submitters: Mapping[str, tuple[Person, ...]] = field(default_factory=dict)
     """The people who submitted together according to Gradescope, by folder."""
     dates: Mapping[str, datetime] = field(default_factory=dict)

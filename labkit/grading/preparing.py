@@ -1,8 +1,8 @@
 """Selects the cells of a submitted notebook to execute: set-up cells and the learner's own, in the learner's order.
 
-`labkit.teach.exercises.cells` assigns cells to exercises, the same way as in the learner's own checks. Oddities
-are tolerated and noted. Apart from set-up, cells unchanged since their release are left out: they contain no
-answer and cost time.
+`labkit.teach.exercises.cells` assigns cells to exercises, as it does for the learner's own checks. Unusual notebooks
+are graded too, with notes for the instructor. Apart from set-up, cells unchanged since their release are left out,
+because they contain no answer and cost time.
 """
 
 import json
@@ -31,18 +31,18 @@ class PreparedNotebook:
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """By exercise name, the reason why the grader does not ask for the answer."""
+    """By exercise name, the reason why there is no answer to grade, such as a missing cell."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """By exercise name, a sentence about names that its answer needs but that no executed cell defines.
+    """By exercise name, a sentence about names that its answer uses but no executed cell defines.
 
-    It may be shown, because it contains nothing hidden.
+    Learners may read it, because it contains nothing hidden.
     """
     texts: dict[str, str] = field(default_factory=dict)
-    """By name of an exercise that a person grades, the learner's cell, if it has a line that the release lacks."""
+    """By name of an exercise that a person grades, the learner's cell, if it has a line that was not released."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of the notebook to execute; its last cell answers the check functions' questions.
+        """Return the JSON of the notebook to execute, with a last cell that answers the check functions' questions.
 
         The cells whose indices in `cells` are in `without` are left out.
         """
@@ -81,10 +81,10 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
-    # The release may have exercises that give no points, or that are no part of the assignment.
+    # The released notebook may have exercises without points, or outside of the assignment.
     of_release = {now(name, answers) for name in map(marks.named_exercise, released.cells) if name}
     prepared.notes += [
-        f"The mark of a cell says that it answers {name}, which is not an exercise of this notebook."
+        f"A cell names the exercise {name}, which this notebook does not have."
         for name in chosen.strangers
         if name not in of_release
     ]
@@ -93,7 +93,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
         owners.setdefault(place, name)
     for place, cell in enumerate(submitted.cells):
         if chosen.is_run(place, cell):
-            # A lone surrogate could not be sent to a kernel.
+            # Replaces lone surrogates, which cannot be sent to a kernel.
             source = cell.source.encode("utf-8", "replace").decode()
             prepared.cells.append(ChosenCell(source, owners.get(place)))
             prepared.cells += [
@@ -123,7 +123,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the learner's cell for a free-text exercise, or "" if the cell has no new line.
+    """Return the learner's cell for a free-text exercise, or "" if all of its lines were in the released notebook.
 
     A new comment is enough, because the person who grades the text may accept a comment as the answer.
     """
@@ -158,11 +158,11 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
             continue
         if name in chosen.names:
             notes.append(
-                f"{name}: the marked cell does not define {answers[name]}, so the answer was taken from another "
-                "cell that does."
+                f"{name}: the cell of this exercise does not define {answers[name]}, so the answer was taken from "
+                "another cell that does."
             )
         else:
-            notes.append(f"{name}: its cell has lost its mark, so the answer was found by the name {answers[name]}.")
+            notes.append(f"{name}: no cell names the exercise, so the answer was found by its name {answers[name]}.")
     return notes
 
 
@@ -171,8 +171,8 @@ def _oddities(
 ) -> list[str]:
     """Return notes on what is unusual in a submitted notebook but tolerated, such as cells in another order.
 
-    `names` are the exercises to grade. `ungraded` are other exercises of the released notebook; an answer to one of
-    them is not unusual, so it is not noted as a cell that belongs to no exercise.
+    `names` are the exercises to grade. `ungraded` are the other exercises of the released notebook; no note says of an
+    answer to one of them that it belongs to no exercise.
     """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]

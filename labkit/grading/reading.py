@@ -1,7 +1,6 @@
 """Reads a submitted notebook as data: its code cells and metadata, without any of its outputs.
 
-The file may be anything: not JSON, nested a million times, or larger than memory. For each such file `NotANotebook`
-states the reason in one sentence.
+The file may be anything: not JSON, nested a million times, or larger than memory. Such a file raises `NotANotebook`.
 """
 
 import codecs
@@ -73,7 +72,7 @@ class Notebook:
     language: str = ""
     lab_version: str = ""
     name: str = ""
-    """The name of the course's notebook that the file is, according to its metadata."""
+    """The course's notebook from which the file was made, such as `06_sinks`, according to its metadata."""
 
 
 def says_notebook(name: str) -> bool:
@@ -82,12 +81,12 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file name has `.ipynb`, or `.json` or `.txt`, with which some browsers save notebooks."""
+    """Return whether a file name contains `.ipynb`, or ends in `.json` or `.txt`, as some browsers save notebooks."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Write a notebook to a file in `folder`, because the student's file may change, and return the file's path."""
+    """Copy a notebook to a file in `folder`, because the student's own file may change; return the copy's path."""
     path = folder / notebook.sha256
     if not path.exists():
         path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))
@@ -143,10 +142,7 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook, even with NaN, infinities or lone surrogates.
-
-    None of them is valid JSON, but Python's `json` writes them.
-    """
+    """Parse a notebook, even with NaN, infinities or lone surrogates, which Python writes but valid JSON lacks."""
     try:
         return msgspec.json.decode(text, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -161,11 +157,11 @@ def _why(raw: bytes, error: Exception) -> str:
     kinds = (
         (not start, "The file is empty."),
         (start.startswith(b"<"), "The file is a web page (HTML), not a notebook."),
-        (start.startswith(b"pk"), "The file is an archive or an Office document with another name, not a notebook."),
+        (start.startswith(b"pk"), "The file is a ZIP archive or an Office document, not a notebook."),
         (b"\n<<<<<<< " in raw, "The file contains the marks of a merge conflict of Git; resolve the conflict first."),
         (
             start.startswith(b"{") and not raw.rstrip().endswith(b"}"),
-            "The file ends in the middle, so it was not saved or not uploaded as a whole.",
+            "The file ends in the middle, so it was not saved or uploaded completely; submit it again.",
         ),
     )
     return next((why for holds, why in kinds if holds), f"The file is not a notebook: {str(error)[:200]}.")

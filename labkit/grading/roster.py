@@ -1,7 +1,7 @@
 """Reads the roster of a class (students with groups and deadlines), and finds the student of each submission.
 
-A submission matches a student by number, account or e-mail address; by name only if no other student could be
-meant. A submission that matches two students is assigned to neither, and is reported as a doubt.
+A submission matches a student by number, account or e-mail address, and by name only if no other student can be meant.
+If it matches two students, it is assigned to neither, and the instructor is asked.
 """
 
 import re
@@ -49,7 +49,7 @@ class Member:
     extension: timedelta | None = None
     """How long after the deadline this student may hand in."""
     cells: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
-    """The cells of the roster's line by title in lower case, since exports to the platform repeat some of them."""
+    """The cells of the roster's line by title in lower case, for exports to the platform, which repeat some of them."""
 
     @property
     def id(self) -> str:
@@ -59,8 +59,10 @@ class Member:
 
 def read(path: Path) -> list[Member]:
     """Return the students in a roster file (CSV). Raises `InvalidInput` for an unreadable or inconsistent file."""
+    # An export from Canvas also has two lines that are about no real student.
+    no_students = {"Points Possible", "Student, Test"}
     rows = tables.read(path, "the roster")
-    members = [_member(row) for row in rows if not _is_note(row)]
+    members = [_member(row) for row in rows if row.first(*_NAME).strip() not in no_students]
     if not members:
         raise InvalidInput(f"{path}: the roster is empty; add a line for each student.")
     by_id: dict[str, Member] = {}
@@ -77,11 +79,6 @@ def read(path: Path) -> list[Member]:
                 )
             by_id[id_.casefold()] = member
     return members
-
-
-def _is_note(row: Row) -> bool:
-    # A Canvas export contains such lines, which are no students.
-    return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
 def _member(row: Row) -> Member:
@@ -119,7 +116,7 @@ def _account_titles(*, canvas: bool) -> Iterable[tuple[Platform, str]]:
 
 
 def _flipped(name: str) -> str:
-    """Return the name `Lovelace, Ada` as `Ada Lovelace`, and any other name unchanged."""
+    """Return `Ada Lovelace` for the name `Lovelace, Ada`, and a name without a comma unchanged."""
     last, comma, first = name.partition(",")
     return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
 

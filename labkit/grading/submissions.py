@@ -1,6 +1,6 @@
-"""Collects submissions: finds for every student and notebook the file that counts, and notes on the other files.
+"""Collects submissions: finds for every student and notebook the file that counts, and writes notes on the others.
 
-The newest file counts, by the platform's date. A file that cannot be graded is a submission as well and carries the
+The newest file counts, by the platform's date. A file that cannot be graded also becomes a submission, which states the
 reason; it never affects another student.
 """
 
@@ -23,7 +23,7 @@ from labkit.teach.exercises.moved import now
 _NAMED = 3
 """The largest number of file names in one sentence of a note."""
 MOST_STORED = 256 * 1024**2
-"""The largest size in bytes of one student's notebooks that a batch keeps."""
+"""The largest size in bytes of all copies of one student's notebooks together."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Submission:
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
     settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By doubt, the notebooks that settle it once a person gives them points; an empty name stands for any notebook."""
+    """For each doubt, the notebooks to which a person must give points to answer it; an empty name means any one."""
     requests: tuple[Request, ...] = field(default=())
     """The student's regrade requests; only the first of the student's submissions has them."""
 
@@ -179,7 +179,7 @@ class _Reader:
         name = _by_exercises(notebook, self._course) or by_name or notebook.name
         if name not in _notebooks(self._course):
             what = "this assignment" if self._course.is_part else "the course"
-            why = f"The file is not a notebook of {what}, because it answers none of the exercises."
+            why = f"The file is not a notebook of {what}, because it answers none of its exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
         touched = self._is_touched(notebook, name)
         if self._stored[bare.origin.key] > MOST_STORED:
@@ -202,7 +202,7 @@ class _Reader:
         """
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
-            first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
+            first = replace(first, doubts=(), unread=())  # only requests, so no answer is unread
         return [replace(first, requests=self._asking[key][1] if key in self._asking else ()), *more]
 
     def _of(self, key: str) -> list[Submission]:
@@ -232,14 +232,12 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a dict from notebook to files, and a list of the names of the notebooks that are not in the dict.
+    """Return the notebooks that the student has edited or nobody can read, with their files, and the names of the rest.
 
-    The dict has the notebooks that are edited or unreadable; if there are none, it has all notebooks.
+    If there are no such notebooks, return all of them, with their files, and no names.
     """
-    touched = {
-        name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
-    }
-    chosen = touched or by_notebook
+    edited = {name: files for name, files in by_notebook.items() if any(one.touched or one.problem for one in files)}
+    chosen = edited or by_notebook
     return chosen, sorted({*by_notebook} - {*chosen})
 
 
@@ -266,9 +264,9 @@ def _in_another_form(
 ) -> dict[str, str]:
     """Return questions for the instructor about files, such as a PDF, that may be answers in another form.
 
-    The result is a dict from a notebook's name to the text of all questions about files for this notebook. The key is
-    "" for files whose name contains no notebook's name, or the name of a notebook in `graded`. A text file counts only
-    if `is_empty`, that is, if the notebooks in `graded` contain no answer.
+    The result is a dict from a notebook to the text of all questions about its files. The notebook is the one in a
+    file's name; it is "" if there is none, or if it is in `graded`. The function asks about text files only if
+    `is_empty`, that is, if the notebooks in `graded` contain no answer.
     """
     questions: dict[str, str] = {}
     for one in others:
@@ -276,13 +274,13 @@ def _in_another_form(
         name = _by_name(one.file, course)
         missing = name if name not in graded else ""
         if path.suffix in _DOCUMENTS or (path.suffix == ".py" and missing) or (path.suffix == ".txt" and is_empty):
-            question = f"{one.file[:300]} was not graded, because it is not a notebook. If it is an answer: {_ASK}"
+            question = f"{one.file[:300]} was not graded, because it is not a notebook, but it may be an answer. {_ASK}"
             questions[missing] = f"{questions[missing]} {question}" if missing in questions else question
     return questions
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return a submission without a notebook. It says why none of the student's files can be graded."""
+    """Return a submission without a notebook, which says why none of the student's files can be graded."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
         unknown = dict.fromkeys(_unread(unknown_files), ("",))
@@ -371,7 +369,7 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """Return the name of the course's notebook that most exercise cells of a file come from, or an empty text."""
+    """Return the name of the course's notebook from which most of a file's exercise cells come, or an empty text."""
     named = [named_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]

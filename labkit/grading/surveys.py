@@ -1,7 +1,7 @@
 """Derives facts from all file names of a download together, such as where a student's name begins in them.
 
-Platforms add lists and notes to the files. Only those at the top level are trusted, because students can create deeper
-ones.
+Platforms add lists and notes to the files. labkit trusts only those at the top level, because students can create
+files in deeper folders.
 """
 
 import os
@@ -31,8 +31,8 @@ def survey(
 ) -> Context:
     """Return facts about a whole upload that no single file name shows, such as the platform.
 
-    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file. `repositories`
-    are the names of folders that are Git clones.
+    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file (at most
+    `MOST_BESIDE`). `repositories` are the names of folders that are Git clones.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
@@ -87,19 +87,15 @@ def _context(
     attempts = [(parts, path) for path in files if (parts := BLACKBOARD.fullmatch(path.name))]
     owners = {parts["who"]: _noted(read(path)) for parts, path in attempts if parts["rest"] == ".txt"}
     submitters, dates = _submitters(read(PurePath(METADATA))) if PurePath(METADATA) in files else ({}, {})
+    # A name's last words may be a student's account, so they never count as common to all names.
+    words = [parts["who"].split("_")[:-1] for parts, _ in attempts]
     return Context(
-        blackboard=_common_words({parts["who"] for parts, _ in attempts}),
+        blackboard=len(os.path.commonprefix(words)),  # noqa: RUF071 - of lists of words, not of paths
         owners={key: person for key, person in owners.items() if person is not None},
         submitters=submitters,
         dates=dates,
         users=_users(sorted(repositories), above),
     )
-
-
-def _common_words(names: Iterable[str]) -> int:
-    """Return the number of leading words, separated by `_`, that all names share; a name's last word never counts."""
-    words = [name.split("_")[:-1] for name in names]
-    return len(os.path.commonprefix(words))  # noqa: RUF071 - of lists of words, not of paths
 
 
 def _noted(content: bytes) -> Person | None:

@@ -50,9 +50,9 @@ class Uploads:
     """Finds the uploaded files, with their owners, in the folders and archives that the user named."""
 
     notebooks: Collection[str]
-    """The names of the course's notebooks, by which a student's name in a file name is recognised."""
+    """The names of the course's notebooks. In a file name such as `ada-06_sinks.ipynb`, the rest names the student."""
     skipped: Path | None = None
-    """A folder without submissions: the output folder with the grades."""
+    """The output folder with the grades, in which nothing is a submission."""
 
     def of(self, place: Path) -> Iterator[Upload]:
         """Yield every file in a folder or archive, or `place` itself. Raises `InvalidInput` if it is missing."""
@@ -115,8 +115,8 @@ class Uploads:
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of an archive that lies in a folder.
 
-        If `own`, all of them belong to `owner`. Otherwise they may belong to many students, as if an instructor had
-        downloaded the work of a whole course.
+        If `own`, all of them belong to `owner`. Otherwise the archive may be an instructor's download of the work of
+        many students.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)
@@ -168,17 +168,19 @@ class Uploads:
 def check_existing(place: Path) -> None:
     """Raise `InvalidInput` if `place` does not exist or is a symbolic link."""
     if place.is_symlink() or not place.exists():
-        raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
+        raise InvalidInput(
+            f"{text(str(place))}: there is no such file or folder, or it is a link; name a file or folder itself."
+        )
 
 
 _ONE_FOLDER = (
     "{file} contains a single folder, {folder}, so labkit takes it as the submission of one student, "
-    "{student}; if it is a whole class, unpack it and name that folder."
+    "{student}; if it is a whole class, unpack the archive and name the unpacked folder."
 )
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files of one student's archive, all with the archive's date, as students can set the dates inside."""
+    """Yield the files of one student's archive, all with the date `when`, because students can set the dates inside."""
     count = 0
     for entry in archive.entries():
         count += 1
@@ -197,8 +199,7 @@ def _read(path: Path, owner: Origin, shown: str) -> Upload:
     try:
         when = _modified(path)
         with path.open("rb") as file:
-            # A file that is too large to grade is read only up to the limit.
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MOST_BYTES + 1)  # one byte too many shows that the file is too large to grade
     except OSError as error:
         why = f"The file cannot be read ({error.strerror}); correct its permissions and run the same command again."
         return Upload(owner, shown, NEVER, problem=why)
@@ -217,7 +218,7 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a file, such as a list of submissions, comes from the learning platform and not from a student."""
+    """Return whether a file, such as a list of submissions, comes from the learning platform, not from a student."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
@@ -243,22 +244,16 @@ class _Walk:
         self.unreadable: list[tuple[PurePath, str]] = []
         for parent, folders, names in os.walk(folder, onerror=self._refused):
             above = Path(parent)
-            folders[:] = [
+            inner = [
                 name
                 for name in sorted(folders)
                 if not name.startswith((".", "__MACOSX")) and not is_skipped(above / name)
             ]
+            links = [name for name in inner if (above / name).is_symlink()]  # listed like files
+            folders[:] = [name for name in inner if name not in links]  # `os.walk` enters only these
             self.files += [
-                (above / name).relative_to(folder)
-                for name in sorted([*names, *self._links(above, folders)])
-                if not name.startswith(".")
+                (above / name).relative_to(folder) for name in sorted([*names, *links]) if not name.startswith(".")
             ]
-
-    def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove symbolic links from `folders`, the folders in `above`; return their names, to list them as files."""
-        links = [name for name in folders if (above / name).is_symlink()]
-        folders[:] = [name for name in folders if name not in links]
-        return links
 
     def _refused(self, error: OSError) -> None:
         place = Path(error.filename or self._folder)

@@ -51,7 +51,7 @@ def test_an_answer_is_found_wherever_it_stands() -> None:
 def test_an_answer_without_its_mark_is_found_by_its_name() -> None:
     found = prepared(submitted.RIGHT["01-double"], "x = 1")
     assert asked(found) == ["01-double"]
-    assert found.notes[0].startswith("01-double: its cell has lost its mark")
+    assert found.notes[0].startswith("01-double: no cell names the exercise")
     assert found.missing["01-dedup"] == "its cell is missing from the notebook"
 
 
@@ -66,7 +66,7 @@ def test_a_mark_in_the_metadata_counts_and_a_lie_about_it_is_named() -> None:
     cells = (Cell("def double(n): return 2 * n", exercise="01-double"), Cell("y = 2", exercise="77-nothing"))
     found = prepare(Notebook(cells, ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
     assert asked(found) == ["01-double"]
-    assert any("77-nothing, which is not an exercise" in note for note in found.notes)
+    assert any("77-nothing, which this notebook does not have" in note for note in found.notes)
 
 
 def test_an_exercise_of_the_release_that_gives_no_points_is_no_stranger() -> None:

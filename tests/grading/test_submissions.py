@@ -289,7 +289,7 @@ BAD = {
     "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
     "unknown_exercise": (
         submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"),
-        "not an exercise of this",
+        "which this notebook does not have",
     ),
     "old_lab": (with_metadata(labkit={"version": "0.0.1", "notebook": "01_sample"}), "version 0.0.1 of the lab"),
     "other_kernel": (with_metadata(kernelspec={"name": "conda-base", "language": "python"}), "the kernel conda-base"),
