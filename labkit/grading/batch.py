@@ -1,7 +1,6 @@
-"""Grades many submissions in parallel: selects those without a valid record, hands them to workers, and replaces
-dead workers.
+"""Grades many submissions in parallel: sends those without a valid record to worker processes, and replaces dead ones.
 
-Every finished submission is on disk as a record, so a batch that was killed continues where it stopped.
+The record (stored result) of each finished submission is on disk, so the same command continues a killed batch.
 """
 
 import queue
@@ -31,7 +30,7 @@ from labkit.teach.exercises.moved import now
 
 _TRIES = 2
 _ALONE = 3
-"""The number of a try that is made alone at the end, because the answers of an earlier one took too long."""
+"""The try number of a submission whose answers took too long: it is graded again at the end, beside no other one."""
 
 Tell = Callable[[int, int, str], None]
 """A function that shows progress: it gets the numbers of finished and of all submissions, and the latest one's name."""
@@ -72,7 +71,7 @@ def run(order: Order, tell: Tell) -> Done:
             submissions = [one for one in submissions if order.shard.has(one)]
         taken_over = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
-        # They import their packages while this process prepares the sandboxes.
+        # The workers start now, so that they import their packages while this process prepares the sandboxes.
         workers: list[_WorkerProcess] = []
         for _ in range(min(len(todo), order.workers or cores())):
             workers.append(_WorkerProcess())
@@ -80,7 +79,7 @@ def run(order: Order, tell: Tell) -> Done:
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = []
         if setting is not None:
-            # With a worker for every processor, none of them needs to move.
+            # With a worker for every processor, each stays on its own.
             every = len(workers) == cores()
             places = [_placed(setting, output.work, number, one_core=every) for number in range(len(workers))]
             outcomes = _deal(todo, list(zip(workers, places, strict=True)), order, tell)
@@ -101,13 +100,12 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the submissions on Spark in `count` shards, and return the options for a local run.
+    """Grade the submissions on Spark in `count` shards; return the options of a local run that merges the results.
 
-    The caller must start this local run, because it merges the results of the shards. Raises `JobFailed`,
-    `ServiceUnavailable` or `InvalidInput`.
+    The caller has to start that run. Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
-    # Written before Spark starts, so that the same command, typed again after a crash, continues with the same seed.
+    # The seed is stored before Spark starts, so that the same command continues with it after a crash.
     with opened(order.out, course.name, order.seed, order.options) as output:
         seed = output.seed
     limits = order.limits
@@ -122,10 +120,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that --only and --exercise select.
-
-    If neither option is given, these are all submissions without a valid result.
-    """
+    """Return the submissions that --only and --exercise select; without these options, all without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -178,7 +173,7 @@ def _deal(
     """Distribute the submissions `todo` to the worker processes, and return the outcome of each submission.
 
     `workers` lists pairs of a process and its settings. A submission whose answers took too long is graded again at the
-    end, when nothing else can slow it down; only its second result counts.
+    end, when no other submission can slow it down; only this result counts.
     """
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
@@ -276,7 +271,7 @@ class _WorkerThread(threading.Thread):
             self._end()
             name = records.file_name(one.key, one.notebook)
             return tasks.SubmissionOutcome(
-                name, graded=False, error=f"The worker process that graded it died or hung ({error})."
+                name, graded=False, error=f"The worker process died or hung while grading this file ({error})."
             )
         return outcome
 

@@ -1,7 +1,7 @@
 """Runs a submitted notebook in sandboxes until each of its exercises has been graded.
 
-If a cell ends the kernel, hangs or prints too much, only its own exercise loses its points: the notebook runs again in
-a new sandbox without that cell, and the grader asks for the other answers.
+If a cell ends the kernel, hangs or prints too much, only the exercise of this cell loses its points: the notebook runs
+again in a new sandbox without the cell, and the judges question the other answers.
 """
 
 import time
@@ -20,8 +20,9 @@ from labkit.grading.spark_judging import SparkJudge
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Variant
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
+"""Returns the hidden variants of an exercise."""
 _OURS = {"no sandbox", "failed"}
-"""The ways in which a run can end by the grader's own fault, and not by that of the submitted code."""
+"""The ways in which a run can end by the grader's own fault, not by that of the submitted code."""
 _SHOWN = {
     "timeout": "ran too long",
     "dead": "ended the kernel",
@@ -60,11 +61,11 @@ class Examination:
     without: set[int] = field(default_factory=set)
     """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
-    """By exercise, a constant that the sandbox has returned and that is judged on Spark after the last sandbox."""
+    """By exercise, a constant that the sandbox has returned and that is judged on Spark after the last run."""
     replies: dict[str, Mapping[bytes, bytes]] = field(default_factory=dict)
     """By exercise, the replies of each function that earned points; a second run must give the same replies."""
     deadline: float = 0.0
-    """The time (of `time.monotonic`) by which the submission must have answered; judges' own time extends it."""
+    """The time (of `time.monotonic`) by which the submission must have answered; the judges' own time extends it."""
 
     def run(self) -> ExaminationResult:
         """Grade every attempted exercise of the notebook. Raises `GradingError` if no sandbox starts."""
@@ -100,7 +101,7 @@ class Examination:
         sandbox, without = self.restarted(), set(self.without)
         sandbox.wait_until_ready()
         seconds = sandbox.limits.total_seconds
-        # One run more for what did not reply, because a machine may be busy.
+        # Functions that do not reply are asked in one more run, because the machine may have been busy.
         asked = self._ask_again(asked, without, time.monotonic() + seconds, is_last=False)
         deadline = time.monotonic() + seconds
         while asked:
@@ -112,8 +113,8 @@ class Examination:
         """Run the notebook in another process, and ask the functions of the exercises `asked` there once more.
 
         Returns the exercises that must be asked yet again, because they have not replied. If `is_last`, an exercise
-        that does not reply fails instead. If a cell then ends the process, only the exercise of this cell fails, the
-        other exercises are returned, and the cell's index is added to `without`, the cells that are not run.
+        that does not reply fails instead. If a cell ends the process of the last run, the exercise of this cell fails,
+        all others are returned, and the cell's index is added to `without`, the indices of cells not to run.
         """
         silent = []
         with self.restarted().run(
@@ -153,8 +154,9 @@ class Examination:
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
         ]
-        # Functions come last: a called function sees hidden questions, and could pass them on to other answers.
-        return sorted(left, key=_question_order)
+        # Free texts first, then constants. Functions come last, because a called function sees hidden questions and
+        # could pass them on to other answers.
+        return sorted(left, key=lambda one: (is_function(one), not one.by_hand))
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
         """Fail the exercise whose cell ended the run, and leave this cell out of the next run.
@@ -172,7 +174,7 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Find the cell that ended the run (None if no single one did), and add its number to `without`.
+        """Return the cell that ended the run, or None if no single one did, and add the cell's number to `without`.
 
         If the cell belongs to no exercise, add a note on it; `when` is a phrase in this note (" after a restart").
         """
@@ -227,7 +229,7 @@ class Examination:
         try:
             self.later[exercise.name] = KnownAnswer(answer.value())
         except (MissingSolution, AnswerFailed):
-            # Marked at once: asking again gives the item the reason of this failure.
+            # The judge asks again, gets the same failure, and records its reason.
             self._mark(exercise, answer, judge_here)
 
     def _mark(self, exercise: Exercise, answer: RemoteAnswer | KnownAnswer, judge: JudgeOf) -> None:
@@ -240,7 +242,7 @@ class Examination:
             self.replies[exercise.name] = answer.replies
         trouble = self.prepared.troubles.get(exercise.name, "")
         if trouble and item.status == "failed":
-            # The trouble comes from the learner's own text, so it reveals nothing hidden and may be shown.
+            # `trouble` comes from the learner's own text, so it reveals nothing hidden and may be shown.
             item.reason, item.shown = f"{item.reason}. {trouble}", trouble
         self.result.items[exercise.name] = item
         if "took too long" in item.shown:
@@ -249,13 +251,9 @@ class Examination:
 
 
 def _need_start(ended: RunEnd) -> None:
-    # This is the grader's fault, not the learner's.
+    """Raise `GradingError` if the run ended by the grader's fault and not by the learner's."""
     if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
         raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
-
-
-def _question_order(exercise: Exercise) -> int:
-    return 2 if is_function(exercise) else 0 if exercise.by_hand else 1
 
 
 def is_function(exercise: Exercise) -> bool:
@@ -269,12 +267,6 @@ def _at_length(how: str, limits: Limits) -> str:
         "output": f"its cell and those before it printed or showed more than {limits.output // 1024**2} MB",
     }
     return exact.get(how, f"its cell {_SHOWN[how]}")
-
-
-def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Return a result with 0 points and a reason for each exercise that the learner left out, by exercise name."""
-    why = prepared.missing
-    return {each.name: without_answer(each, why[each.name]) for each in exercises if each.name in why}
 
 
 def without_answer(exercise: Exercise, why: str) -> ItemRecord:

@@ -13,13 +13,13 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""How many times `labkit grade` may fail on a file by its own fault; after that the file counts without points."""
+"""After this many failures of the grader itself on one file, the exercises get 0 points and the instructor is asked."""
 GIVEN_UP = "Grading broke off"
-"""The first words of a note to the instructor that stays in a record until a person has settled the case."""
+"""The first words of the question to the instructor after `MOST_TRIES` failures; it stays until a person answers it."""
 
 
 class VariantRecord(msgspec.Struct):
-    """The result of one test case (variant) for a learner's answer; its parameters may be hidden from learners."""
+    """The result of testing a learner's answer with one variant of the question, public or hidden."""
 
     name: str
     hidden: bool
@@ -28,12 +28,13 @@ class VariantRecord(msgspec.Struct):
     observed: str = ""
     expected: str = ""
     trace: str | None = None
+    """The counterexample as the text of a trace, and in `at` the number of the step at which the answer fails."""
     at: int = 0
     parameters: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class ItemRecord(msgspec.Struct):
-    """The result of one exercise in one submission: points, reason, and the outcome of each test case (variant)."""
+    """The result of one exercise in one submission: points, reason, and the outcome of each variant tested."""
 
     name: str
     most: int
@@ -45,7 +46,7 @@ class ItemRecord(msgspec.Struct):
     shown: str = ""
     """The reason in words for the learner, without any hidden value."""
     public: tuple[int, int] = (0, 0)
-    """The number of visible checks that the answer passed, and the number of all visible checks."""
+    """How many public variants the answer passed, and how many there are; `hidden` says the same of hidden ones."""
     hidden: tuple[int, int] = (0, 0)
     seconds: float = 0.0
     questions: int = 0
@@ -54,9 +55,9 @@ class ItemRecord(msgspec.Struct):
     code: str = ""
     """The source of the learner's own cell."""
     structure: str = ""
-    """A digest of the answer's computation without names and layout, for finding copies; empty for a short cell."""
+    """A digest of the answer's code without names and layout, for finding copies; empty for a short cell."""
     error: str = ""
-    """The error message of the learner's code, obtained without any hidden question."""
+    """The error message of the learner's code, from a run that asked it no hidden question."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)
 
 
@@ -106,9 +107,9 @@ class Record(msgspec.Struct):
     unread: list[str] = msgspec.field(default_factory=list)
     """The handed-in notebooks whose file cannot be read; an empty name if the file could be any notebook."""
     settled_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """For each doubt, the notebooks or exercises that settle it as soon as a person gives them points.
+    """For each question in `doubts`, the notebooks or exercises to which a person has to give points to answer it.
 
-    An empty name stands for every notebook that has not been read. Points cannot settle a doubt that is not a key here.
+    An empty name stands for every notebook that has not been read. Points cannot answer a question that is no key here.
     """
     requests: list[Request] = msgspec.field(default_factory=list)
     """The student's regrade requests, which belong to no notebook in particular."""
@@ -123,15 +124,15 @@ class Record(msgspec.Struct):
 
 _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._@]|-(?!-)){0,62}")
 _LIKE_OURS = re.compile(r".*-[0-9a-f]{16}")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # Windows reserves these names
 _READABLE = 40
 
 
 def file_name(key: str, notebook: str) -> str:
     """Return the file name, without suffix, for the grading result of one student's notebook.
 
-    No two students get the same name, even if the file system ignores case: a `key` that could cause a clash is
-    shortened to its readable part, and a digest is appended.
+    No two students get the same name, even if the file system ignores case: any `key` but a short one in plain
+    lower-case ASCII is cut to its readable part, and its digest is appended.
     """
     if (
         _PLAIN.fullmatch(key)
@@ -175,8 +176,3 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
             if record is not None:
                 records.append(record)
     return records, complaints
-
-
-def total(records: list[Record]) -> int:
-    """Return the sum of all points in these grading results; points that are still unknown count as 0."""
-    return sum(item.points or 0 for record in records for item in record.items)

@@ -26,7 +26,7 @@ class Setting(msgspec.Struct):
     patience: Patience
     place: Place
     lab: Path
-    """The folder with the copy of labkit that sandboxes see."""
+    """The folder with the copy of labkit for sandboxes, without grader and solutions."""
     out: Path
     exercises: list[str] = []
     """The names of the exercises to grade again; empty for all."""
@@ -38,8 +38,6 @@ class SubmissionOutcome(msgspec.Struct):
     """A worker's reply after grading one submission. `name` is the name of the submission's record (stored result)."""
 
     name: str
-    points: int = 0
-    seconds: float = 0.0
     graded: bool = True
     out_of_time: bool = False
     """Whether the answers took too long, which a busy machine may have caused."""

@@ -1,4 +1,4 @@
-"""A worker process that grades submissions, one after the other, which the main process of `labkit grade` sends.
+"""A worker process, which grades one submission after the other as the main process of `labkit grade` sends them.
 
     python -m labkit.grading.worker
 
@@ -22,7 +22,7 @@ from labkit import __version__
 from labkit.core.errors import LabError
 from labkit.grading import course as courses
 from labkit.grading import records, tasks
-from labkit.grading.examining import Examination, ExaminationResult, is_function, unattempted, without_answer
+from labkit.grading.examining import Examination, ExaminationResult, is_function, without_answer
 from labkit.grading.explaining import explain
 from labkit.grading.marking import failed, hand_over, not_graded
 from labkit.grading.outputs import earlier, facts
@@ -47,15 +47,15 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 def main() -> int:
     """Grade submissions that arrive on standard input (a socket) until it is closed; return the exit code."""
     end_with_parent()
-    # What is imported stays, so the garbage collector need not look at it again and again.
+    # Imported modules are never freed, so the garbage collector need not examine them again and again.
     gc.freeze()
     connection = socket.socket(fileno=os.dup(0))
     try:
         setting = tasks.decode(receive(connection, tasks.MOST), tasks.Setting)
         if setting.core is not None:
-            # Judge, learner's code and store ask each other thousands of times, and never work at the same time.
+            # The judge, the learner's code and the store exchange thousands of messages, and only one of them works.
             keep_to_one(setting.core)
-        # A worker that is killed removes no temporary folder, so all of them are in the batch's own working folder.
+        # A killed worker removes no temporary folder, so all of them are in the batch's folder, which is removed later.
         place = Path(setting.place.root)
         scratch = place.with_name(f"scratch-{place.name}")
         scratch.mkdir(exist_ok=True)
@@ -112,10 +112,10 @@ class Grader:
         settle(record, before, self.setting.exercises)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, path)
-        return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded(), out_of_time)
+        return tasks.SubmissionOutcome(name, record.graded(), out_of_time)
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return the results in `before` that stay valid if only some exercises are graded again, by exercise name."""
+        """Return, by exercise name, the results in `before` that stay valid when only other exercises are graded."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -149,7 +149,9 @@ class Grader:
             prepared, self._variants, self.sandbox, self.setting.patience, self._spark, partial(self._salted, 1)
         )
         examined = examination.run()
-        items = unattempted(prepared, exercises) | examined.items | dict(kept)
+        why = prepared.missing
+        missing = {each.name: without_answer(each, why[each.name]) for each in exercises if each.name in why}
+        items = missing | examined.items | dict(kept)
         record.items = [items[exercise.name] for exercise in exercises]
         record.notes += examined.notes
         record.limits_hit = examined.limits_hit
@@ -189,20 +191,18 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """Start the two processes that fork sandboxes, one for each run of the notebook, if both will be needed.
+        """If an exercise asks for a function, start both processes that fork sandboxes, one for each run.
 
-        Only exercises that ask for a function need the second run. If `attempted` has no such exercise, nothing is
-        started here; the first process then starts when `sandbox` is first used.
+        Other exercises need no second run with another hash seed, and the first process starts when it is first used.
         """
-        # The second one runs the notebook again with another hash seed. It starts now, to save time.
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
-        """Return the process number `number` that forks sandboxes. Each process has its own seed for string hashes."""
+        """Return the process (0 or 1) that forks sandboxes. Each of them has its own seed for string hashes."""
         if number not in self._sandboxes:
             setting = self.setting
-            # Drawn from the seed, so that a grade can be repeated.
+            # From the batch's seed, so that a grade can be repeated.
             salt = Random(f"salt {number} {setting.seed}").randrange(1, 2**32)
             self._sandboxes[number] = Sandbox(setting.level, setting.place, setting.lab, setting.limits, salt)
         return self._sandboxes[number]
@@ -220,7 +220,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """Return a record (grading result) for a submission that has all facts about it but no results yet."""
+    """Return a submission's record (stored result) with all facts about the submission, but no points yet."""
     return Record(
         course=course.name,
         notebook=submission.notebook,
@@ -237,7 +237,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of labkit, Python and other packages that may affect a grade, by package."""
+    """Return the versions of labkit, Python and other packages that may affect a grade, by name."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"labkit": __version__, "python": platform.python_version(), **packages}
 
@@ -263,7 +263,7 @@ def _versions(notebook: Notebook) -> list[str]:
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
-    """Mark every exercise in a record as not graded because grading itself failed, for the reason `why`."""
+    """Mark every exercise in a record as not graded, because grading itself failed for the reason `why`."""
     record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
@@ -273,10 +273,10 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """After `MOST_TRIES` failures of the grader, give 0 points and ask the instructor.
+    """After `MOST_TRIES` failures of the grader itself on a file, give 0 points and ask the instructor.
 
-    If `requested` is not empty, only the exercises in it were to be graded, so all others keep their results from
-    `before`, the previous record.
+    `before` is the previous record of the same submission. If `requested` is not empty, only these exercises were to be
+    graded, so all others keep their results from `before`.
     """
     if record.graded():
         return
