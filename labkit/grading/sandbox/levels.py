@@ -1,6 +1,6 @@
 """Chooses the level of isolation for submitted code, after trying which levels this machine offers.
 
-For a level that is not offered it reports the reason. The level `plain` is never chosen unless the user has agreed.
+If the machine does not offer a level, the module reports the reason. Only a user's consent allows the level `plain`.
 """
 
 import json
@@ -23,7 +23,7 @@ from labkit.host.processes.own_python import own_python
 _SECONDS = 180.0
 """The seconds that a test sandbox may take to start: many, so that a busy machine does not seem to lack a level."""
 _FIRST_USER = 64_000
-"""The first of the user ids for sandboxes that root starts, one for each worker; normally no account has them."""
+"""The user id of worker 0's sandboxes if root starts them, to which worker N adds N; normally no account has it."""
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
@@ -62,8 +62,8 @@ def _tried(job: Job, lab: Path) -> str | None:
         except FrameError:
             errors.seek(0)
             lines = errors.read(20_000).decode(errors="replace").strip().splitlines()
-            is_over = process.poll() is None
-            silent = f"did not start within {_SECONDS:g} s" if is_over else "ended without an error message"
+            is_running = process.poll() is None
+            silent = f"did not start within {_SECONDS:g} s" if is_running else "ended without an error message"
             answer = lines[-1][:300] if lines else f"The test sandbox {silent}."
         process.kill()
         process.wait()
@@ -71,7 +71,7 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """Return the isolation level to use, and for each better level why it is unavailable.
+    """Return the isolation level to use, and a dict from each better level to the reason why it is unavailable.
 
     Raises `InvalidInput` if `wanted` (a level or `best`) is not available, or would be `plain` without `trust`.
     """

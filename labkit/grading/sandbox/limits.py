@@ -50,13 +50,12 @@ class Watch:
     def _look(self, children: list[psutil.Process]) -> str | None:
         if len(children) > self._limits.processes + _HEADROOM:
             return "processes"
-        # Bytes in the buffers of sockets belong to no process, so the number of sockets limits them.
+        # The memory of socket buffers belongs to no process, so a limit on the number of sockets limits it.
         if _sockets(child.pid for child in children) > self._most_sockets:
             return "memory"
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
-        # The quick sum counts shared pages of forked processes several times, so only a slower, exact count may end a
-        # run.
+        # The quick sum counts pages that processes share several times, so only a slower, exact sum may end a run.
         return "memory" if sum(_own(child) for child in children) > self._limits.total_memory else None
 
     def __enter__(self) -> Self:
@@ -82,7 +81,7 @@ def _own(process: psutil.Process) -> int:
 
 
 def _most_sockets(limits: Limits) -> int:
-    """Return how many sockets a sandbox may open if the buffers are to take at most a quarter of its memory."""
+    """Return how many sockets a sandbox may open, so that their buffers take at most a quarter of its memory."""
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))

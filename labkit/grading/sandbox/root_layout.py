@@ -1,7 +1,6 @@
 """Decides which files a sandbox can see: Python and its packages, the system's programs, and a copy of the lab.
 
-The copy contains no grader and no tests. A stub replaces each module that would give away the answer to an
-exercise.
+The copy contains no grader and no tests. A stub replaces each module that would give away the answer to an exercise.
 """
 
 import compileall
@@ -27,8 +26,8 @@ _KEPT = {
 }
 """For each of these packages, the only files that the lab's copy keeps, so that it has no grader, judge or answer."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
-"""Modules that generate a course. No answer needs them, and submitted code must not find the grader's own course."""
-_WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
+"""Modules that make a new course. No answer needs them, and submitted code must not find the course being graded."""
+_WITHHELD = '''"""Withheld while exercises are graded, because the real content of this module would answer one."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """The grader's side of the sandboxes: it starts them, follows their progress, and ends them.
 
-A sandbox runs one notebook once. Its messages come from code that may be hostile, so the grader limits their
-size and time and never takes a message for a grade.
+A sandbox runs one notebook once. Its messages come from code that may be hostile, so the grader limits their size and
+time, and no message can be a grade.
 """
 
 import json
@@ -78,7 +78,7 @@ class Sandbox:
     def wait_until_ready(self) -> None:
         """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
 
-        Called before the clock of a submission starts, so that the start does not count.
+        A caller waits before the time of a submission begins, so that the start does not count.
         """
         if self._is_ready:
             return
@@ -137,7 +137,7 @@ class Sandbox:
     def close(self) -> None:
         """End the process that forks sandboxes, together with a sandbox that is still running."""
         self._control.close()
-        if not self._is_ready:  # so there is no sandbox, and nothing to wait for
+        if not self._is_ready:  # then it has no sandbox to end first
             self._server.kill()
         try:
             self._server.wait(_END_SECONDS)

@@ -1,6 +1,6 @@
-"""Confines a process before a learner's code runs in it: gives it a root folder, namespaces, limits and few rights.
+"""Confines a process before a learner's code runs in it: with its own root folder, namespaces, limits and few rights.
 
-The process was forked for one notebook. Its confinement cannot be undone, so it must not do any other work afterwards.
+The process was forked for one notebook. It cannot leave its confinement, so it must not do any other work afterwards.
 """
 
 import os
@@ -45,9 +45,9 @@ def confine(job: Job) -> None:
         os.setresuid(job.place.user, job.place.user, job.place.user)
         _own_users(job.place.user, job.place.user)
     if job.level is not Level.PLAIN:
-        # Set only here: set earlier, it would limit all sandboxes of this user together, also those of another batch.
+        # Not earlier, because this limit would then count the processes of all sandboxes of the same user together.
         resource.setrlimit(resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes))
-        # In a further user namespace the learner's code would be root, and could mount memory that no limit counts.
+        # Forbids further user namespaces: there, the learner's code would be root, and could mount uncounted memory.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
         seccomp.forbid()
@@ -59,7 +59,7 @@ def confine(job: Job) -> None:
 def _own_users(user: int, group: int) -> None:
     """Enter a user namespace in which only `user` and `group` exist. Both keep their ids."""
     linux.unshare(linux.NEWUSER)
-    linux.hide_memory(hidden=False)  # otherwise root owns these files, and this process cannot open them
+    linux.hide_memory(hidden=False)  # otherwise these files belong to root, and this process cannot open them
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
@@ -96,7 +96,7 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
         else:
             linux.mount("tmpfs", root + folder, "tmpfs", empty, "size=64k,mode=755")
     for folder in [each for each, is_shown in above.items() if not is_shown]:
-        # Only here, because the mounts inside it needed a writable folder as their mount points.
+        # Read-only only now, because the mounts inside it had to create their mount points.
         linux.mount("none", root + folder, "", linux.REMOUNT | linux.RDONLY | empty)
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)

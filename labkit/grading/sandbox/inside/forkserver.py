@@ -1,4 +1,4 @@
-"""A server that imports the packages of every run in advance, and forks one sandbox after the other.
+"""The fork server: imports the packages that every run needs in advance, and forks one sandbox after the other.
 
     python -m labkit.grading.sandbox.inside.forkserver
 
@@ -30,7 +30,7 @@ MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
 _POLL = 0.01
 _END_SECONDS = 1.0
-"""How long a sandbox may take to end by itself; then its first processes are killed, and the orphans one by one."""
+"""The seconds that a sandbox may take to end by itself; then its processes are killed, the orphans one by one."""
 _NEVER = ("debugpy", "rfc3987_syntax")
 """Optional imports of kernels and nbformat that no run needs; without them a kernel starts 1.6 s (a third) faster."""
 _AHEAD = (
@@ -89,10 +89,10 @@ def main() -> int:
 def _import_ahead() -> None:
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
-    # Imported by name, because the grader may not import the lab, and only warms it up here.
+    # By name, because the import contracts let no module of the grader import `labkit.lab`.
     for name in (*_AHEAD, *import_module("labkit.lab").HOMES):
         import_module(name)
-    # The first notebook is expensive, because nbformat then writes and compiles the program that validates all.
+    # The first validation is slow, because nbformat compiles its validator then.
     nbformat = import_module("nbformat")
     nbformat.validate(nbformat.v4.new_notebook())
     # Last, because the libraries above would otherwise log to the application that it creates.
@@ -164,7 +164,7 @@ def _end_children() -> None:
     for child in children:
         with suppress(psutil.Error):
             child.kill()
-    # With a limit, because a killed process could have started another one in the meantime.
+    # Wait only `_POLL` seconds, because a killed process may have started another one in the meantime.
     with _ends_of(child.pid for child in children[:1]) as ends:
         select.select(ends, [], [], _POLL)
 

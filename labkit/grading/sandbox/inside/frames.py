@@ -1,7 +1,7 @@
 """Sends and receives messages over a stream socket: four bytes of length (big-endian), then that many bytes.
 
-Both sides of a sandbox use it. The other side may be hostile, so the reader sets the largest size and the latest time
-for each message.
+The grader and its sandboxes talk in such messages. The other side may be hostile, so the reader sets the largest size
+and the latest time for each message.
 """
 
 import socket
@@ -16,7 +16,7 @@ class FrameError(Exception):
 
 
 class TooLate(FrameError):
-    """Raised if a message is not there in time."""
+    """Raised if a message does not arrive, or is not accepted, in time."""
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:

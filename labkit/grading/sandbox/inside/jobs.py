@@ -9,11 +9,11 @@ class Level(StrEnum):
     """The levels of isolation for a learner's code, best first."""
 
     NAMESPACES = "namespaces"
-    """Own network, processes, mounts, IPC and host name, as an unprivileged user without any rights. Needs root."""
+    """The code has its own network, processes, mounts, IPC and host name, as a user without rights. Needs root."""
     USER_NAMESPACES = "user-namespaces"
-    """The same namespaces, created without root by the grading user, who may only read the shown folders there."""
+    """The same namespaces without root: the code runs as the grading user, who can only read the shown folders."""
     PLAIN = "plain"
-    """A separate process with limits. It has access to the network and to every file that the grading user may read."""
+    """Only a separate process with limits: the code can use the network and every file that the grading user can."""
 
 
 @dataclass(frozen=True)

@@ -23,18 +23,17 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 _FILE = "-f"
 _OPTIONS = ["--HistoryManager.hist_file=:memory:"]
-"""What nbclient passes to each kernel after the name of its connection file."""
+"""The options that nbclient passes to each kernel after `-f` and the name of its connection file."""
 
 
 def prepare() -> None:
     """Create the Jupyter kernel's application and parse its options once, before any kernel process is forked.
 
-    Otherwise each kernel would repeat this work. The work takes little time, but it writes to objects all over the
-    memory, and a forked process must copy each page of memory that it writes to.
+    Otherwise each kernel would repeat this work. The work is short, but it writes to objects all over the memory, and a
+    forked process must copy each page of memory to which it writes.
     """
     app: Any = IPKernelApp.instance()
     app.parse_command_line([_FILE, "", *_OPTIONS])
-    # A kernel otherwise lists the files of all modules for a debugger, which no kernel here has.
     vars(ipkernel)["sys"] = _NoModules()
 
 
@@ -65,7 +64,7 @@ class Waiting:
             for number in (self._tell, self._listens):
                 os.close(number)
             _become_kernel(reader, listening, first)
-        # Here, the application would change the messages that Jupyter's client logs.
+        # In this process, the application would change the messages that Jupyter's client logs.
         IPKernelApp.clear_instance()
         for number in (reader, listening):
             os.close(number)

@@ -1,4 +1,4 @@
-"""Linux system calls that Python 3.11 lacks, one function each. A failed call raises an `OSError` that names it."""
+"""Linux system calls that Python 3.11 lacks, one function each. A call that fails raises `OSError` with its name."""
 
 import ctypes
 import os

@@ -1,7 +1,7 @@
 """Executes one prepared notebook with papermill and reports its progress to the grader.
 
-The messages are `{"cell": n}` when a cell starts, and finally `{"ended": ...}`: `done` with the executed notebook,
-or the reason of an early end, which is `timeout`, `dead` (the kernel), `output` (too much of it) or `failed`.
+The messages are `{"cell": n}` when a cell starts, and at the end `{"ended": ...}`: `done` with the executed notebook,
+or why the run ended early: `timeout`, `dead` (the kernel died), `output` (too much of it) or `failed`.
 """
 
 import json
@@ -34,8 +34,7 @@ class Telling:
         self.notebook: Any = None
         """The notebook under execution."""
         self.executed = ""
-        """The executed notebook as JSON, without the last cell; empty until that cell, which answers questions, starts.
-        """
+        """The executed notebook as JSON, without its last cell (`serving.CELL`); empty until that cell starts."""
 
     def starts(self, cell: object, cell_index: int) -> None:
         """Report that a cell starts.
@@ -70,7 +69,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         shown = 0
 
         def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
-            echoed = len(cell["source"]) if _echoes(msg) else 0
+            # A message of this type repeats the cell's source, which does not count as output.
+            echoed = len(cell["source"]) if msg["header"].get("msg_type") == "execute_input" else 0
             self.shown += max(0, _size(msg["content"]) - echoed)
             if self.shown > limits.output:
                 telling.end("output")
@@ -83,7 +83,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
             try:
                 super().papermill_execute_cells()
-            # Reported here, because Jupyter takes its time to end a kernel that does not answer.
+            # Reported at once, because Jupyter needs some time to end a kernel that does not answer.
             except CellTimeoutError:
                 telling.end("timeout")
             except DeadKernelError:
@@ -103,7 +103,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         if waiting.poll() is not None:
             telling.end("dead")
 
-    # Jupyter's client looks for a dead kernel only once a second.
+    # Noticed at once this way, because Jupyter's client looks for a dead kernel only once a second.
     signal.signal(signal.SIGCHLD, look_at_kernel)
     try:
         notebook = nbformat.from_dict(json.loads(receive(telling.connection, MOST_NOTEBOOK)))
@@ -115,11 +115,6 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     except BaseException as error:
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
     telling.end("failed", because="papermill returned, but the run did not report its end")
-
-
-def _echoes(message: Any) -> bool:
-    # Such a message repeats a cell's source, so it does not count as output.
-    return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:

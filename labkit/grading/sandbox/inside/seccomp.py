@@ -1,4 +1,4 @@
-"""Forbids system calls that allocate memory which no limit counts, and those that only help to attack the kernel.
+"""Forbids system calls that allocate memory outside of every limit, and those that only help to attack the kernel.
 
 The filter of seccomp(2) applies to this process and all its children and cannot be removed. Installing it needs
 `no_new_privs` or the right CAP_SYS_ADMIN.
@@ -13,7 +13,7 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 """The results of a seccomp filter for a system call: allow it, make it fail with EPERM, or kill the process."""
 _OTHER_NUMBERS = 0x40000000
-"""The smallest system call number of the x32 calling convention on x86-64, which the filter refuses."""
+"""The smallest system call number of x32, another calling convention on x86-64, which the filter refuses."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN = {

@@ -1,8 +1,8 @@
 """Answers the grader's questions with the values of the learner's names, in the last cell of a graded notebook.
 
 A separate forked process serves each exercise, so a function that ends or damages its process affects no other
-exercise. Only plain values leave the sandbox. A learner's code can replace this module, but the effect is the same as
-that of giving other answers.
+exercise. Only plain values leave the sandbox. A learner's code can replace this module, but thereby it only gives other
+answers.
 """
 
 import json
@@ -41,7 +41,7 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the present value of the learner's variable `name`, so that `serve` can answer questions about it."""
+    """Store the current value of the learner's variable `name`, so that `serve` can answer questions about it."""
     _kept[name] = _names().get(name, _MISSING)
 
 
@@ -88,11 +88,11 @@ def _serve_one(names: dict[str, Any], name: str, connection: socket.socket) -> N
     try:
         _silence()
         while True:
-            # One question, or the number of the first of several, which follow on a line each.
+            # A message is one question, or a line with the number of the first question and a line for each question.
             head, *questions = receive(connection, MOST_QUESTION).split(b"\n")
             if not questions:
                 send(connection, json.dumps(_reply(names, name, json.loads(head))).encode())
-            # Each reply is sent before the next question is read, which may end this process.
+            # Each reply is sent before the next question is asked, because that question may end this process.
             for number, question in enumerate(questions, json.loads(head)["first"] if questions else 0):
                 reply = {"at": number, **_reply(names, name, json.loads(question))}
                 send(connection, json.dumps(reply).encode())
