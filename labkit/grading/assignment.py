@@ -1,4 +1,4 @@
-"""Writes an assignment's file, which `labkit grade --rules` reads, and its table for learners."""
+"""Writes an assignment's TOML file, for `labkit grade --rules`, and its table of exercises, for learners."""
 
 import json
 from collections.abc import Sequence
@@ -52,11 +52,11 @@ def write(folder: Path, assignment: Plan, course: Course) -> Path:
 
 def _file(assignment: Plan, course: Course) -> str:
     lines = [
-        "# What counts for this assignment: labkit grade SUBMISSIONS --out grades --rules assignment.toml",
+        "# The exercises of an assignment, for: labkit grade SUBMISSIONS --out grades --rules assignment.toml",
         "[assignment]",
     ]
     if assignment.title:
-        # A basic string of TOML is one of JSON, except that it has no half surrogate pairs and escapes DEL.
+        # TOML's basic strings are those of JSON, except that TOML must escape DEL. (`plan` has escaped surrogates.)
         title = json.dumps(assignment.title, ensure_ascii=False).replace("\x7f", "\\u007f")
         lines.append(f"title = {title}")
     if assignment.deadline is not None:
@@ -81,7 +81,7 @@ def _table(assignment: Plan, course: Course) -> str:
             "",
             f"## {' '.join(assignment.title.split()) or 'Your assignment'}",
             "",
-            f"These exercises count, {most} points in all.{due} Hand in these notebooks and no others.",
+            f"These exercises count, {most} points in total.{due} Hand in these notebooks and no others.",
             "",
             "| notebook | exercise | what is asked | points |",
             "|---|---|---|---|",

@@ -1,6 +1,6 @@
 "use strict";
-// The page of open answers and regrade requests. What is typed stays in this browser's storage until it is downloaded as a
-// file of marks. No points are computed here: labkit reads the file, checks it, and adds up.
+// The page of free texts and regrade requests. What a person types stays in this browser's storage until it is downloaded as
+// a file of marks. No points are computed here: labkit reads the file, checks it, and adds up.
 {
   const TITLES = ["student", "name", "exercise", "part", "of", "points", "comment", "answers"];
   const POINTS = /^(?:ex|excused|\d+(?:[.,]\d+)?(?: bonus)?)$/i;
@@ -29,7 +29,7 @@
       localStorage.setItem(storageKey, JSON.stringify({ drafts, extra, undownloaded }));
       complaint = "";
     } catch {
-      complaint = "This browser keeps nothing for this page (its storage is forbidden or full), so download before you close it.";
+      complaint = "This browser keeps nothing for this page (its storage is forbidden or full), so download the file before you close it.";
     }
     show();
   };
@@ -40,7 +40,7 @@
     inputs.forEach((field) => field.classList.toggle("wrong-points", bad.includes(field)));
     const marked = pieces.filter(isMarked).length;
     const words = [`${marked} of ${pieces.length} are marked.`];
-    if (bad.length) words.push(`${bad.length} entries are no points or too many, and will not be in the file.`);
+    if (bad.length) words.push(`${bad.length} entries are no points, or above the maximum, and will not be in the file.`);
     if (undownloaded) words.push("Not everything is downloaded yet.");
     if (extra.length) words.push(`${extra.length} lines of the loaded file are about something else; the download keeps them.`);
     if (complaint) words.push(complaint);
@@ -258,7 +258,7 @@
         // labkit has read the file meanwhile, so there is nothing left to keep.
         if (draft.value === field.defaultValue) delete drafts[keyOf(piece, field)];
         else if (draft.base === field.defaultValue || undownloaded) field.value = draft.value;
-        else delete drafts[keyOf(piece, field)]; // a later file of marks has other words, and they count
+        else delete drafts[keyOf(piece, field)]; // a later file of marks has another value, which counts
       }
     }
   };

@@ -25,7 +25,7 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
     """Write the export files for the class's platforms into `folder`; return questions for the instructor.
 
-    `pages` maps row keys to feedback pages in HTML. No file contains a grade that depends on unknown points.
+    `pages` maps the keys of rows to feedback pages in HTML. No file contains a grade that depends on unknown points.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
@@ -53,8 +53,8 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
     """Yield the row and platform account of each student whose points are all known.
 
-    Canvas deletes the grade of a listed student whose cell is empty (`process_submissions` in its
-    `gradebook_importer.rb`), but all these platforms keep the grades of unlisted students.
+    The others are not listed at all: Canvas would delete the grade of a listed student whose cell is empty
+    (`process_submissions` in its `gradebook_importer.rb`), but every platform keeps the grades of unlisted students.
     """
     for row, account, _ in _of_platform(book, platform):
         if not row.unsettled:
@@ -77,9 +77,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not say which notebooks an assignment has. If the rules name exercises, the assignment consists of
-    these; otherwise it consists of all notebooks that any student has handed in for it. For a student who handed in
-    nothing, the column "Maximum Grade" contains the maximum of all exercises in the gradebook.
+    Moodle does not say which notebooks an assignment has. If the rules name exercises, these are the assignment;
+    otherwise it consists of all notebooks that any student has handed in for it. For a student who handed in nothing,
+    the column "Maximum Grade" has the maximum of all exercises in the gradebook.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -88,11 +88,11 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
         notebooks = {other for record in records for other in assignments.get(record.notebook, ())}
-        every = bool(rules.asked) or not notebooks  # an assignment's file says what belongs to it
+        every = bool(rules.asked) or not notebooks  # the rules' file says which exercises belong to the assignment
         exercises = [one for one in book.exercises if every or one.notebook in notebooks]
         points, most = sums(row, exercises, rules)
-        # Somebody who has handed in nothing at all has 0. Somebody with work under another number may have handed it in
-        # for another assignment, or as a group, so nobody knows the grade in this one.
+        # A student who has handed in nothing at all has 0 points. Work under another Moodle number may be for another
+        # assignment, or a group's, so the grade in this assignment is unknown.
         is_known = bool(records) or not row.records
         yield (
             f"Participant {account}",
@@ -168,7 +168,7 @@ def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) 
         names = ", ".join(nameless[:3]) + (" and others" if len(nameless) > 3 else "")
         doubts.append(
             f"brightspace.csv leaves out {names}, because only Brightspace's own export of grades has the "
-            "OrgDefinedId or Username; give that as --roster."
+            "OrgDefinedId or Username; name that export with --roster."
         )
 
 

@@ -1,4 +1,4 @@
-"""Does the work of `labkit grade` without its printed output: grades submissions and writes the gradebook."""
+"""Implements `labkit grade`, apart from what it prints: grades the submissions and writes the gradebook."""
 
 import shutil
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from labkit.grading.submissions import check
 
 @dataclass(frozen=True)
 class Graded:
-    """The result of `labkit grade`: numbers of submissions, their records (stored results), and the gradebook."""
+    """The result of `labkit grade`: how many submissions were graded, their stored results, and the gradebook."""
 
     done: Done
     records: list[Record] = field(default_factory=list)
@@ -27,9 +27,9 @@ class Graded:
 
 
 def grade(order: Order, tell: Tell) -> Graded:
-    """Grade all submissions without a valid record, and write grades.csv and all HTML pages.
+    """Grade every submission that has no valid stored result, and write grades.csv and all HTML pages.
 
-    Raises `InvalidInput`, `GradingError` without a working sandbox, and on Spark `JobFailed` and `ServiceUnavailable`.
+    Raises `InvalidInput`, `GradingError` if no sandbox works, and on Spark also `JobFailed` and `ServiceUnavailable`.
     """
     check(order.given)
     course, options = load(order.course), class_options(order.out, order.about_class())
@@ -42,20 +42,20 @@ def grade(order: Order, tell: Tell) -> Graded:
     if order.shard is not None:
         return Graded(done)
     if order.master is not None:
-        shutil.rmtree(folder_of(order.out), ignore_errors=True)  # their results are copied
+        shutil.rmtree(folder_of(order.out), ignore_errors=True)  # `run` has copied the shards' results from there
     records, book = write_book(order.out, course, policy)
     return Graded(done, records, book)
 
 
 NONE = "none"
-"""The value of an option that removes the value which an earlier command has stored."""
+"""The word that a user gives as an option's value, as in `--roster none`, to forget the value stored before."""
 
 
 def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class, as a dict from option to value.
+    """Return the options that describe the class, such as the roster's path, as a dict from option name to value.
 
-    An option in `chosen`, of this command, replaces the one that an earlier command stored in `out`. The value `none`
-    removes the option.
+    The options of this command, `chosen`, replace those that an earlier command stored in the folder `out`. The value
+    `none` removes an option.
     """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
@@ -65,7 +65,7 @@ def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]
 def class_policy(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Read roster, points by hand, requests and rules from their files. Raises `InvalidInput` for an unusable file.
 
-    If points by hand in the output folder and in a named file differ, those in the named file count.
+    If the output folder and a file named with --marks give different points, those of the named file count.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

@@ -1,7 +1,7 @@
 """Writes the results of grading: grades.csv, a page for each student, and a summary for the instructor.
 
-All of them are computed from the stored grading results, the points given by hand and the rules, and can be written
-again from these at any time. A student's page contains no hidden value and nothing about another student.
+All of them are computed from the stored grading results, the points given by hand and the rules, so labkit can write
+them again at any time. A student's page contains no hidden value and nothing about another student.
 """
 
 from base64 import b64encode
@@ -51,7 +51,10 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys of the student with this name or id in grades.csv; [word] if `word` is a key or fits nobody."""
+    """Return the keys of the submissions of the student whose name or id in grades.csv is `word`.
+
+    The result is `[word]` if `word` is itself a key, or if no student fits.
+    """
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):
         return [word]
@@ -82,7 +85,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
     names = {pages.page_name(row) for row in book.rows if row.records}
     for path in (out / "feedback").glob("*--feedback.html"):
         if path.name not in names:
-            # The student of this page got another id when the roster was added.
+            # With a roster, the student of this page got another id, and so another page.
             path.unlink()
     return written
 
@@ -115,7 +118,7 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
         | {
             "files": [path.name for path in marks.templates(folder)],
             "download": marks.next_name(folder),
-            # The script runs, and no other: a text that a learner wrote is data.
+            # By this digest, the page's security policy lets only this script run, and none in a learner's text.
             "script": Markup(script),  # noqa: S704 - our own file
             "digest": b64encode(sha256(script.encode()).digest()).decode(),
             "page": sha256(f"{out.absolute()} {seeds}".encode()).hexdigest()[:16],
@@ -143,7 +146,7 @@ def _keys(row: Row) -> tuple[str, ...]:
 
 
 def table(book: Gradebook) -> str:
-    """Return the text of grades.csv, without points that are unknown and totals that depend on an unreadable file."""
+    """Return the text of grades.csv. Cells are empty for unknown points, and for totals that depend on them."""
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]
     for row in book.rows:

@@ -1,8 +1,8 @@
-"""Writes an autograder for Gradescope that hands out grades which labkit has computed already.
+"""Writes an autograder for Gradescope that only reports the grades that labkit has computed.
 
-Gradescope imports no table of grades. It takes the points of a programming assignment from the file `results.json`
-that the assignment's autograder writes. So this autograder only looks up a submission's grade by its number:
-https://gradescope-autograders.readthedocs.io/en/latest/specs/ describes both files.
+Gradescope imports no table of grades: it reads the points of a programming assignment from the file `results.json` of
+the assignment's autograder. So this autograder looks up the submission's number and copies its stored grade there.
+Source: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 """
 
 import json
@@ -30,7 +30,7 @@ _FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograde
 
 
 def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
-    """Return the files of a Gradescope autograder that hands out labkit's grades, as a dict from file name to text.
+    """Return the files of a Gradescope autograder that reports labkit's grades, as a dict from file name to text.
 
     A submission with unknown points gets no result. A submission whose authors have different points gets none either,
     because Gradescope stores one score per submission; a question for the instructor is then added to `doubts`.

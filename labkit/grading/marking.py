@@ -1,8 +1,8 @@
 """Gives points: tests an answer with public and hidden variants of a question, and records why it is right or wrong.
 
-Points are all or nothing, for an exercise or for each of its axes (aspects with points of their own), because a
-recovery that is right in two of three schedules is not right. The judges run in the grader's process; the learner's
-code only answers their questions.
+Points are all or nothing, for an exercise or for each of its axes (properties with points of their own), because a
+recovery that is right in two of three schedules is not right. The judges, which are the check functions of exercises,
+run in the grader's process; the learner's code only answers their questions.
 """
 
 import time
@@ -60,12 +60,12 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Test an answer on one test case by running the exercise's check function (judge) in this process."""
+    """Test an answer with one variant, by running the exercise's check function (judge) in this process."""
     return exercise.judge(answer, variant)
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """Test an answer with all public and hidden cases. Raises `GradingError` if the judge itself fails."""
+    """Test an answer with all public and hidden variants. Raises `GradingError` if the judge itself fails."""
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
     try:
@@ -92,23 +92,23 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
     """Let a person grade a free-text exercise if the learner's code has assigned no text to the exercise's variable.
 
-    The learner may have written the answer elsewhere in the cell, for example in a comment. So the person reads `cell`,
-    the source of the cell.
+    The learner may have written the text elsewhere in the cell, for example in a comment. So the person gets `cell`,
+    the cell's source, to read.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
     trouble = f" ({item.reason})" if item.status == "failed" else ""
-    item.written = f"No text under the name {exercise.answer}{trouble}. The cell is:\n{cell}"
+    item.written = f"The variable {exercise.answer} has no text{trouble}. The cell is:\n{cell}"
     item.points, item.status = None, "by hand"
-    item.reason = item.shown = f"no text under the name {exercise.answer}; your instructor reads your cell"
+    item.reason = item.shown = f"the variable {exercise.answer} has no text; your instructor reads your cell"
 
 
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Test an answer with every public and then every hidden case until one fails; write the result into `item`.
+    """Test an answer with every public and then every hidden variant until one fails; write the result into `item`.
 
-    If the exercise has axes, a failed case ends only the tests of its own axis.
+    If the exercise has axes (properties with points of their own), a failure ends only the tests of its axis.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}
@@ -140,7 +140,7 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of each axis (part with its own points) whose cases have all passed, and describe every axis.
+    """Give the points of each axis that no variant has refuted, and describe the result for every axis.
 
     `failed_axes` maps the name of each failed axis to a description of the failure.
     """
@@ -175,7 +175,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, then observed and expected result unless the message has them."""
+    """Return a judge's finding as text: its message, then the observed and expected results that it does not repeat."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))
@@ -197,13 +197,13 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
     """Mark an exercise as failed, which gives 0 points.
 
-    The instructor reads `reason`. The learner reads `kind`, so `kind` must not contain a hidden value or text of the
-    learner's code.
+    The instructor reads `reason`. The learner reads `kind`, which must not contain a hidden value, nor any text that
+    the learner's code produced, because this text could.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Mark an exercise as not graded because grading itself failed. The points are then unknown, and not zero."""
+    """Mark an exercise as not graded, because grading itself failed. Its points are then unknown and not zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "Grading itself failed, so the points are unknown; your instructor knows."

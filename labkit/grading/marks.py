@@ -1,7 +1,7 @@
 """Reads the points and comments that a person gives by hand, from files that labkit never overwrites.
 
-Each line of such a file is about one exercise of one student, or about one part of the exercise. Points for an exercise
-that labkit has graded replace labkit's points. Lines to fill in are always written to a new file.
+Each line of such a CSV file is about one exercise of one student, or about one part of the exercise. These points
+replace labkit's own. If a person has more to grade, labkit writes the lines to fill in to a new file.
 """
 
 import math
@@ -26,7 +26,7 @@ _EXCUSED = {"excused", "ex"}
 REGRADE = "regrade"
 """The word that marks, in the column `answers`, a line with the instructor's answer to a regrade request."""
 BONUS = "bonus"
-"""The word that a person writes after points to give more than the exercise has."""
+"""The word that a person writes after points that exceed those of the exercise, as in `3 bonus`."""
 _NUMBERED = re.compile(r"marks-(\d+)")
 _MOST_MISTAKES = 10
 """The largest number of mistakes of one file that a message lists."""
@@ -136,7 +136,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
             f"{row.place}: {points:g} points, but {named} has at most {most}; correct the number, or write "
             f"{points:g} {BONUS} to give more than the maximum."
         )
-    # labkit writes the parts; a person writes the comments, and may mean an apostrophe within.
+    # labkit wrote the part, with apostrophes against formulas; a person wrote the comment, with their own apostrophes.
     part, comment = tables.as_written(row.cells.get("part", "")), tables.unguarded(row.cells.get("comment", ""))
     answers, file = row.cells.get("answers", "").casefold(), row.place.rpartition(", line ")[0]
     answers = answers if answers.split()[:1] == [REGRADE] else ""
@@ -146,7 +146,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` stands after the number.
+    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` follows the number.
 
     Raises `InvalidInput` if the line's column `points` contains anything else.
     """
@@ -187,7 +187,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     complete = bool(counted) and set(rubric) <= set(counted)
     points = sum(counted.values()) if complete else total
     place = listed[-1].place if listed else ""
-    # The last line counts, as it does for points.
+    # For `excused` the last line counts, as it does for points.
     given = [mark for mark in listed if mark.excused or mark.points is not None]
     excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
     answers = tuple(mark.answers for mark in listed if mark.answers)
@@ -209,10 +209,10 @@ class Wanted(NamedTuple):
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new CSV file in which a person enters points, unless earlier files already list everything in `wanted`.
+    """Write a new CSV file in which a person enters points for the work in `wanted` that no earlier file lists.
 
-    If `folder` has no such file yet, a file is written even if `wanted` is empty. If the newest file contains only
-    column titles, it is replaced.
+    If earlier files list everything, none is written, but `folder` always has at least one file. If the newest file
+    contains only column titles, it is replaced.
     """
     listed = {
         (

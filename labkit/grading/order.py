@@ -25,8 +25,8 @@ SHARDS = 8
 _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(
     lambda order: order.shard is None and order.master is None and not order.parts,
-    "--only and --exercise grade again, but --shard, --records and --master take over existing grades; leave "
-    "one of the two groups out.",
+    "--only and --exercise grade again, but --shard, --records and --master copy existing grades; leave out the "
+    "options of one kind.",
 )
 
 
@@ -36,9 +36,9 @@ class Patience:
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
-    """The seconds for all questions of an exercise together, not counting the judge's own time."""
+    """The seconds that the answer may need for all questions of an exercise together, without the judge's own time."""
     search_seconds: float = 600.0
-    """The seconds from the first question to the last, also for the judge, whose search some answers make endless."""
+    """The seconds from the first question to the last, with the judge's time: some answers make its search endless."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -79,7 +79,7 @@ class Part(Kind[Shard]):
 
 @dataclass(frozen=True)
 class Order(Options):
-    """All options of one `labkit grade`, with its limits and with the options that earlier commands stored."""
+    """All options of one `labkit grade`, its limits, and the options that an earlier command has stored."""
 
     VERB = "labkit grade"
 
@@ -166,13 +166,13 @@ class Order(Options):
     parts: Sequence[Path] = option(
         Many(AnyPath()),
         (),
-        "Take over the grades of a shard: its --out, or the folder that contains several; may be repeated.",
+        "Copy the grades of a shard: name its output folder, or a folder with several of them; may be repeated.",
         flag_name="records",
     )
     master: str | None = option(
         Text(),
         None,
-        "Let Spark run the shards: local[4], or spark://HOST:PORT with shared folders.",
+        "Let Spark run the shards: local[4], or spark://HOST:PORT if all its machines share the folders.",
         check=lambda order: order.check_master(),
     )
     shards: int | None = option(
@@ -194,7 +194,7 @@ class Order(Options):
     asked: Sequence[str] = ()
     """The exercises of the assignment; if empty, all exercises of the course."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The options about the class (roster, rules) that the output folder remembers from earlier commands."""
+    """The options about the class, such as the roster, which the output folder stores for later commands."""
 
     @property
     def limits(self) -> Limits:
@@ -207,11 +207,10 @@ class Order(Options):
         The value is None if the user has not given the option. The output folder stores this dict for later commands.
         Paths are absolute, because a later command may run in another directory.
         """
-        marks = "\n".join(filter(None, map(_named, self.marks)))
         return {
             "deadline": self.due,
             "roster": _named(self.roster),
-            "marks": marks or None,
+            "marks": "\n".join(filter(None, map(_named, self.marks))) or None,
             "requests": "\n".join(filter(None, map(_named, self.requests))) or None,
             "rules": _named(self.rules),
         }
@@ -227,5 +226,5 @@ class Order(Options):
 def _named(path: Path | None) -> str | None:
     if path is None:
         return None
-    # With the word `none`, a user removes a stored option.
+    # The word `none` removes a stored option, so it is not a path.
     return "none" if str(path) == "none" else str(path.absolute())

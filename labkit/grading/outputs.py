@@ -1,6 +1,6 @@
-"""Manages the output folder of `labkit grade`: its course and seed, its lock, and which stored results are valid.
+"""Manages the output folder of `labkit grade`: its course and seed, its lock, and which stored results are still valid.
 
-Only one command at a time writes into a folder, and a command that was killed leaves nothing that stops the next one.
+Only one command at a time writes into a folder, and a killed command leaves nothing that could stop the next one.
 """
 
 import secrets
@@ -23,11 +23,11 @@ from labkit.host import durable
 HEAD = "grading.json"
 _FOLDERS = ("records", "feedback", "executed")
 _SAME = ("student", "file", "late", "marked_late", "account", "upload", "dated")
-"""The fields that a submission and its record have in common."""
+"""The fields of a submission that its record has under the same name and with the same type."""
 
 
 class Head(msgspec.Struct):
-    """The contents of `grading.json` in an output folder: course, seed and options of all grading results there."""
+    """The contents of `grading.json` in an output folder: the course, seed and options of all grading results there."""
 
     course: str
     seed: int
@@ -82,9 +82,9 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the head of an output folder (course and seed of its results): the stored one, or a new one.
+    """Return what `grading.json` in the output folder says, or a new `Head` if the folder has no such file.
 
-    Raises `InvalidInput` if `out` cannot be used.
+    Raises `InvalidInput` if `out` cannot be used for this course and seed.
     """
     path = out / HEAD
     if out.exists() and not out.is_dir():
@@ -115,7 +115,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    # Left over from a `labkit grade` that was killed before it wrote `grading.json`.
+    # A `labkit grade` that was killed before it wrote `grading.json` leaves such files and empty folders.
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
@@ -135,7 +135,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return a submission's stored record if grading succeeded and file, course and seed are unchanged, else None."""
+    """Return a submission's stored record if grading succeeded and file, seed and course are still the same."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -177,6 +177,6 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the record "no notebook was handed in" of each student who has handed in a notebook since."""
+    """Delete the record of a submission without a notebook for each student who has handed in a notebook since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

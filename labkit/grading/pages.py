@@ -1,6 +1,6 @@
 """Computes the values that the HTML templates of students' pages and the instructor's summary show.
 
-About a hidden variant of a question, a learner reads only whether the answer passed and which guarantee it violated.
+About a hidden variant of a question, a learner reads only whether the answer passed and which guarantee it violates.
 """
 
 import re
@@ -63,7 +63,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return one exercise's values for the feedback page, which shows of hidden test cases only how many passed."""
+    """Return one exercise's values for the feedback page, which tells only how many hidden variants were passed."""
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)
@@ -104,7 +104,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
-    """Return the values for the page on which a person grades the texts `written` and answers regrade requests."""
+    """Return the values for the page on which a person grades the texts `written`, and answers regrade requests."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "exercises": [
@@ -153,7 +153,7 @@ def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
         "answers": answer_to(why),
         "answered": answered,
         "comment": "\n".join(score.hand.replies) if answered else "",
-        # Filled in, so that the page's next file does not overwrite a later correction.
+        # Filled in from the answer, so that the next file from this page does not undo a later correction.
         "fields": [{"part": "", "of": amount(most), "value": value if answered else ""}],
     }
 
@@ -265,12 +265,13 @@ def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, obje
 def _times(seconds: Sequence[float]) -> str:
     if not seconds:
         return "no code was run"
-    return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s together"
+    return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s in total"
 
 
 def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | None) -> Mapping[str, object]:
     statuses = Counter(item.status for item in items)
-    reasons = Counter(_same(item.reason) for item in items if item.status in {"wrong", "failed", "not graded"})
+    failures = [item.reason for item in items if item.status in {"wrong", "failed", "not graded"}]
+    reasons = Counter(re.sub(r"\d+", "#", reason)[:200] for reason in failures)  # those that differ in numbers are one
     return {
         "name": name,
         "title": exercise.title if exercise else name,
@@ -282,8 +283,3 @@ def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | N
 
 
 _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded")
-
-
-def _same(reason: str) -> str:
-    """Return a failure's reason with every number replaced by `#`, so that equal reasons of students can be counted."""
-    return re.sub(r"\d+", "#", reason)[:200]

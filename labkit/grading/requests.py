@@ -1,7 +1,7 @@
 """Reads regrade requests: a student names an exercise and says why its points should be looked at again.
 
-A request comes from a plain file `regrade.txt` that a student hands in beside the notebooks, or from a table of the
-instructor's. It changes no points: a person answers it in a CSV file of points (`labkit.grading.marks`).
+A student writes requests into the text file `regrade.txt` and hands it in with the notebooks, or the instructor lists
+them in a table. They change no points: a person answers them in a CSV file of points (`labkit.grading.marks`).
 """
 
 import re
@@ -14,7 +14,7 @@ from labkit.grading import tables
 from labkit.grading.platforms import shown
 
 FILE = "regrade.txt"
-"""The name of a student's file with requests; platforms write their own words in front of it."""
+"""The name of a student's file with requests; platforms may put other words before it, such as the student's name."""
 _MOST_CHARACTERS = 64 * 1024
 _MOST = 30
 """The largest number of requests that are read from one student's file."""

@@ -41,7 +41,7 @@ from labkit.grading.platforms import text
 _SECTIONS = {"assignment", "drop", "weights", "late", "partial", "rubric", "export"}
 _ASSIGNMENT = ("title", "notebooks", "exercises", "deadline")
 _EXPORT = {"canvas", "blackboard", "brightspace"}
-"""The platforms for whose tables a rule can give the column's title."""
+"""The platforms for which the section `export` can name the column that gets the points."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
 """The keys of the section `late` in a rules file, each with its largest value."""
 
@@ -52,13 +52,13 @@ class Rules:
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
-    """The percentage of points deducted for each day after the deadline; a day that has begun counts in full."""
+    """The percentage of points deducted for each day after deadline and `grace`; a begun day counts in full."""
     most_percent: float = 100.0
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """By platform, the title of a column that exists there and shall get these points."""
+    """By platform, the title of the column there that gets the points; otherwise a new column does."""
     title: str = ""
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""

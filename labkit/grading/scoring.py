@@ -1,7 +1,7 @@
 """Computes the gradebook from the records of submissions, the points given by hand and the instructor's rules.
 
 Points are never read from a page or table that was written earlier. If the files leave a question open, the gradebook
-has a doubt: a sentence for the instructor with the way to settle it. Until then, two students are never merged.
+has a doubt: a sentence that asks the instructor and says how to answer. Two students are never merged on a guess.
 """
 
 import unicodedata
@@ -30,7 +30,7 @@ class Policy:
     marks: Sequence[Mark] = ()
     rules: Rules = field(default_factory=Rules)
     requests: Sequence[Listed] = ()
-    """The regrade requests in a table of the instructor's; others are in the records."""
+    """The regrade requests in the instructor's table; those in students' own files are in the records."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class Row:
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
-    """The largest number of points that the student can still get for what a person has to grade."""
+    """The largest number of points that the student can still get for exercises that a person has yet to grade."""
     late: bool = False
     unsettled: list[str] = field(default_factory=list)
-    """The notebooks with points that are still unknown; unless it is empty, `total` is not the student's grade yet."""
+    """The notebooks with points that are still unknown; while there are any, `total` is not yet the student's grade."""
     to_decide: list[Exercise] = field(default_factory=list)
     """The exercises that only a person can grade, because of a question in `Gradebook.doubts`."""
     notes: list[str] = field(default_factory=list)
@@ -82,10 +82,11 @@ class Row:
     @property
     def asking(self) -> list[str]:
         """The exercises for which the student has a regrade request that nobody has answered yet."""
-        return [name for name, reasons in self.requests.items() if self._is_open(name, reasons)]
-
-    def _is_open(self, name: str, reasons: Iterable[str]) -> bool:
-        return not all(map(self.scores[name].hand.has_answered, reasons))
+        return [
+            name
+            for name, reasons in self.requests.items()
+            if not all(map(self.scores[name].hand.has_answered, reasons))
+        ]
 
     @property
     def id(self) -> str:
@@ -194,7 +195,7 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists: all rows, the rows of students without submissions, and of those not in the roster.
+    """Return three lists of rows: of all students, of those in the roster without a submission, of those not in it.
 
     Questions for the instructor are added to `doubts`.
     """
@@ -203,17 +204,15 @@ def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple
         by_key[record.key].append(record)
     matches = roster.match(policy.members, records)
     doubts += matches.doubts
-    rows, missing, matched = [], [], set()
+    rows, matched = [], set()
     for number, member in enumerate(policy.members):
         keys = matches.owners.get(number, ())
         matched |= set(keys)
         handed_in = [one for key in keys for one in by_key[key]]
         own_records, notes = _newest(handed_in)
         key = member.id or (keys[0] if keys else f"roster-{number}")
-        row = Row(key, member.name or member.id, own_records, member, _requests(handed_in), notes=notes)
-        rows.append(row)
-        if not own_records:
-            missing.append(row)
+        rows.append(Row(key, member.name or member.id, own_records, member, _requests(handed_in), notes=notes))
+    missing = [row for row in rows if not row.records]
     unknown = [
         Row(key, group[0].student, sorted(group, key=lambda one: one.notebook), asked=_requests(group))
         for key, group in by_key.items()
@@ -229,7 +228,7 @@ def _requests(records: Iterable[Record]) -> list[Request]:
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    # A student's id in the roster may equal the name of another student's folder.
+    # One student's id in the roster may be the name of another student's folder, and both would be keys.
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -262,16 +261,12 @@ def _alike(rows: Sequence[Row]) -> list[str]:
         named[roster.same_name(row.name)].append(row)
     return [
         f"{rows_[0].name}: {len(rows_)} students have this name ({', '.join(_apart(row) for row in rows_)}), "
-        "and each has a row. If two of them are one person, give both the same folder or account, or name them "
+        "and each has a row. If two of them are one person, give both the same folder or account, or list their ids "
         "in --roster."
         for name, rows_ in sorted(named.items())
-        if len(rows_) > 1 and not all(map(_is_settled, rows_))
+        # Nothing is open if the roster identifies all of them by an id or account, and not only by name.
+        if len(rows_) > 1 and not all(row.member and (row.member.id or row.member.accounts) for row in rows_)
     ]
-
-
-def _is_settled(row: Row) -> bool:
-    """Return whether the roster identifies this student by an id or account, not only by name."""
-    return row.member is not None and bool(row.member.id or row.member.accounts)
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
@@ -311,7 +306,10 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
         if name in row.scores:
             row.requests.setdefault(name, []).append(why)
         else:
-            doubts.append(f"{row.name} requests a regrade, but not of an exercise that counts: {name} {why}")
+            doubts.append(
+                f"{row.name} requests a regrade, but names no exercise that counts ({f'{name} {why}'.strip()}); ask "
+                "the student which exercise it is."
+            )
     doubts += [
         f"{row.name} requests a regrade of {name}: {' '.join(row.requests[name])} Answer in a CSV file of points "
         f"(--marks), with {answer_to(row.requests[name])} in the column answers."
@@ -324,8 +322,8 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Find the student of each line of a CSV file; return a dict from row key to a dict from exercise to lines.
 
-    `marks` are the lines. For a line that fits no student, or several, a sentence is added to `doubts`. In this
-    sentence, the word `what` says what the line contains: `points` or `requests`.
+    `marks` are the lines, and `what` says what they contain: `points` or `requests`. For a line that fits no student,
+    or several, a sentence with this word is added to `doubts`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -353,7 +351,7 @@ def _by_row(
             candidates = "no student has" if not keys else f"{len(keys)} students have"
             doubts.append(
                 f"{mark.place}: {candidates} the name or id {mark.student}, so these {what} do not count; "
-                "write an id from grades.csv or from the file to fill in."
+                "write an id from grades.csv or from by_hand/marks.csv."
             )
     return by_row
 
@@ -364,7 +362,7 @@ def _score(
     """Compute the scores, late penalties and sums of one student's row; questions for the instructor go to `doubts`."""
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
-        # A request for another look is no work, and naturally comes after the deadline.
+        # A file with regrade requests is no work, and naturally comes after the deadline.
         share = 0.0 if is_request(record.file) else _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share
@@ -377,25 +375,26 @@ def _score(
         row.scores[exercise.name] = score
         if (score.points or 0) > exercise.points:
             doubts.append(
-                f"{score.hand.place}: {score.hand.points:g} points for {exercise.name}, although the exercise has "
-                f"{exercise.points}; they count in full, and Moodle skips a grade above its maximum."
+                f"{score.hand.place}: {score.hand.points:g} points for {exercise.name}, but the exercise has only "
+                f"{exercise.points}; they count in full, but Moodle skips a grade above its maximum."
             )
         elif (score.hand.points or 0) > exercise.points and score.by_hand:
             doubts.append(
-                f"{score.hand.place}: the parts of {exercise.name} have {score.hand.points:g} points together, but the "
-                f"exercise has {exercise.points}, which is what counts; correct them, or write bonus after the points."
+                f"{score.hand.place}: the parts of {exercise.name} add up to {score.hand.points:g} points, but only "
+                f"the {exercise.points} of the exercise count; correct them, or write bonus after the points."
             )
     _drop(row, policy.rules)
     row.total, row.most = sums(row, exercises, policy.rules)
     left_out = [f"{name} ({score.left_out})" for name, score in row.scores.items() if score.left_out]
     if left_out and len(left_out) == len(row.scores):
         doubts.append(
-            f"{row.name}: no exercise counts, so the total is 0; excuse from fewer exercises, or grade by hand."
+            f"{row.name}: no exercise counts, so the total is 0; excuse the student from fewer exercises, or give "
+            "points by hand."
         )
     elif left_out:
         row.notes.append(
-            f"Not counted: {', '.join(left_out)}. The points of the others were scaled to the maximum of "
-            f"{row.most:g} points."
+            f"Not counted: {', '.join(left_out)}. The points of the other exercises were scaled, so the maximum is "
+            f"still {row.most:g} points."
         )
     row.unsettled = _unsettled(row, policy.rules)
     row.open = sum(
@@ -477,8 +476,8 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
     """Return the share of the points (0 to 1) that a submission loses for being late; note the lateness in the row.
 
-    If it is unknown by how much the submission is late, the share is that for one day. If this share is not 0, a
-    question for the instructor is added to `doubts`.
+    If nobody knows how late the submission is, it loses the share of one day, and if this share is not 0, a question
+    for the instructor is added to `doubts`.
     """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
@@ -499,7 +498,7 @@ def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> fl
     share = min(policy.rules.percent_a_day, policy.rules.most_percent) / 100
     if share:
         doubts.append(
-            f"{row.name}: {record.file[:300]} is late by an unknown time, so one day is deducted. If that is "
-            "wrong, give the points by hand."
+            f"{row.name}: {record.file[:300]} is late by an unknown time, so the penalty for one day is deducted. If "
+            "that is wrong, give the points by hand."
         )
     return share

@@ -1,7 +1,7 @@
 """Reads and writes CSV tables as instructors and platforms use them.
 
-A table may come from any spreadsheet program, so its separator and encoding are detected. A table that labkit
-writes contains no formula and is read correctly even if the program splits lines at semicolons.
+A table may come from any spreadsheet program, so its separator and encoding are detected. A table that labkit writes
+contains no formula, not even if a program splits its lines at semicolons.
 """
 
 import csv
@@ -23,9 +23,7 @@ _INNER_FORMULA = re.compile(r"([;,] *)(?=[=+@-])")
 _GUARD = re.compile(r"^'(?=[=+@-])")
 _INNER_GUARD = re.compile(r"([;,] *)'(?=[=+@-])")
 _ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that act on a terminal or on the order of text: control characters, line separators, direction marks, and
-half surrogate pairs.
-"""
+"""Characters that act on a terminal or on the order of text, such as direction marks, and unencodable surrogates."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,10 @@ class Row:
 
 
 def read(path: Path, what: str, needed: Sequence[str] = ()) -> list[Row]:
-    """Return the rows of a CSV file with column titles; messages call it `what`. Raises `InvalidInput`."""
+    """Return the rows of a CSV file, whose first line must have the column titles, including those in `needed`.
+
+    `what` names the file in messages, for example `the roster`. Raises `InvalidInput`.
+    """
     name = text(str(path))
     try:
         with path.open("rb") as file:

@@ -77,7 +77,7 @@ def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
     assert "the deadline 2027-01-31T18:00 is over" in assignment.note_on(plan, found.deadline)
     shown = (tmp_path / "README.md").read_text()
     most = sum(COURSE.exercises[name].points for name in found.asked)
-    assert f"{most} points in all. They are due on 2027-01-31 at 18:00." in shown
+    assert f"{most} points in total. They are due on 2027-01-31 at 18:00." in shown
     assert all(f"`{name}`" in shown for name in found.asked)
 
 

@@ -476,7 +476,7 @@ def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_unti
     assert book.doubts == [
         "c: c is empty.",
         "4: 4 is empty.",
-        "2: no exercise counts, so the total is 0; excuse from fewer exercises, or grade by hand.",
+        "2: no exercise counts, so the total is 0; excuse the student from fewer exercises, or give points by hand.",
     ]
 
 
@@ -484,12 +484,12 @@ def test_points_above_the_maximum_need_a_word(tmp_path: Path) -> None:
     given = by_hand(tmp_path, "student,exercise,points\nada,01-why,3 bonus\n")
     book = booked(tmp_path, record("ada"), marks=given)
     assert totals(book) == {"ada": 9}
-    assert "3 points for 01-why, although the exercise has 2; they count in full" in book.doubts[0]
+    assert "3 points for 01-why, but the exercise has only 2; they count in full" in book.doubts[0]
     assert 'value="3 bonus"' in (tmp_path / "by_hand" / "texts.html").read_text()
     parts = by_hand(tmp_path, "student,exercise,part,points\nada,01-why,a,2\nada,01-why,b,2\n")
     book = booked(tmp_path, marks=parts)
     assert totals(book) == {"ada": 8}
-    assert "the parts of 01-why have 4 points together, but the exercise has 2" in book.doubts[0]
+    assert "the parts of 01-why add up to 4 points, but only the 2 of the exercise count" in book.doubts[0]
 
 
 def test_brightspace_gets_the_ids_of_its_own_export_and_gradescope_the_results_of_each_submission(
@@ -691,7 +691,7 @@ def test_what_is_excused_or_dropped_takes_the_average_of_the_rest_and_the_maximu
     assert {row.most for row in book.rows} == {8}
     assert [row["01-why"] for row in rows(tmp_path)] == ["excused", "2"]
     page = next((tmp_path / "feedback").glob("*ada*")).read_text()
-    assert "Not counted: 01-why (excused). The points of the others were scaled to the maximum of 8 points." in page
+    assert "Not counted: 01-why (excused). The points of the other exercises were scaled" in page
     dropping = ruled(tmp_path, "[drop]\nlowest = 1\n")
     book = booked(tmp_path, *kept, marks=given, rules=dropping)
     assert totals(book) == {"ada": 8, "bob": 8}
