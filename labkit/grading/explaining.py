@@ -1,7 +1,7 @@
 """Adds the error messages of a learner's code to failed exercises, if they cannot contain hidden values.
 
-Code that was asked hidden questions could put them into its error messages. So the messages come from the text
-of the cell, or from a separate run that asks nothing but the visible questions of each exercise.
+Code that was asked hidden questions could put them into its error messages. So the messages come from the text of the
+cell, or from a separate run that asks only the public questions of each exercise.
 """
 
 import ast
@@ -15,13 +15,14 @@ from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Level
 from labkit.grading.sandbox.sandbox import Sandbox
+from labkit.teach.exercises.cells import bound
 from labkit.teach.exercises.contract import AnswerFailed, Exercise
 
 _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
 _SILENT = (RAISED, NO_VALUE, "is no function")
-"""Phrases of reasons that a learner reads but that contain no error message of the learner's code."""
+"""A reason with one of these phrases tells the learner nothing about the error that the learner's code raised."""
 
 
 def explain(
@@ -42,7 +43,7 @@ def explain(
     for exercise in failing:
         items[exercise.name].error = _in_text(exercise, items[exercise.name].code)
     left = [one for one in failing if not items[one.name].error]
-    # Without its own sandbox, a run could read files that an earlier run has written.
+    # At the level `plain` a run could read files in which an earlier run has written hidden questions.
     if left and sandbox.level is not Level.PLAIN:
         for name, error in _first_errors(left, prepared, without, sandbox).items():
             items[name].error = error
@@ -53,7 +54,8 @@ def _in_text(exercise: Exercise, source: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            names = _bound_names(ast.parse(source))
+            compile(source, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            names = bound(source)
     except SyntaxError as error:
         if any(line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()):
             return ""  # Jupyter's own syntax, which Python does not know
@@ -64,18 +66,6 @@ def _in_text(exercise: Exercise, source: str) -> str:
     if source and exercise.answer not in names:
         return f"The cell does not define {exercise.answer}."
     return ""
-
-
-def _bound_names(tree: ast.Module) -> set[str]:
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).split(".")[0])
-    return names
 
 
 def _first_errors(
@@ -109,7 +99,7 @@ def _first_error(exercise: Exercise, answer: RemoteAnswer) -> str:
         if exercise.needs_spark or exercise.by_hand or not exercise.public:
             answer.value()
         else:
-            # An error ends this, and so does a wrong answer.
+            # The first error or wrong answer ends the tests.
             all(exercise.judge(answer, variant).passed for variant in exercise.public)
     except AnswerFailed as error:
         return str(error)[:_MOST]
