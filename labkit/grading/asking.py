@@ -1,8 +1,8 @@
-"""Sends a judge's questions as JSON over a socket to a learner's answer, a function or a value in a sandbox.
+"""Sends a judge's questions as JSON over a socket to a learner's answer: a function or a value in a sandbox.
 
-A reply fails if it is late, too large, not JSON, not a plain value, or differs from the earlier reply to the same
-question. Questions that a judge announces are sent together in one message, because two processes that wait for each
-other at every question would do little else. The replies still arrive, and are examined, one by one.
+A question is a call of the function with some arguments. A reply fails if it is late, too large, not JSON, not a plain
+value, or not the same as the earlier reply to the same question. Questions that a judge announces are sent together in
+one message, because waiting for each reply would take most of the time. The replies are examined one by one.
 """
 
 import socket
@@ -22,16 +22,15 @@ VALUE = b'{"do":"value"}'
 _HEAD = 64
 """The number of bytes that a message with several questions reserves for its first line."""
 AGAIN = 16
-"""About how many questions are repeated after a judge has accepted an answer, to check that the replies stay the same.
-"""
+"""About how many questions are repeated after a judge has accepted an answer, to check that no reply changes."""
 FEW, OFTEN = 8, 60
-"""How often each question is repeated if there are only a few, so that a function that counts its calls is noticed."""
+"""If there were at most `FEW` questions, each is repeated `OFTEN` times, to notice a function that counts its calls."""
 AFTER_RESTART = 64
 """About how many questions are repeated in a second process, to check that the replies are the same there."""
 
 
 class Unanswered(AnswerFailed):
-    """Raised for an invalid reply; learners may read `kind`, one of a few fixed texts without hidden values."""
+    """Raised for an invalid reply. Learners may read `kind`, one of a few fixed texts, but not the message."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -47,8 +46,8 @@ NAMED = (
 )
 """The types of errors of the learner's code that a feedback page names, after `RAISED`.
 
-The list is short and fixed. Code that knows a hidden question could choose the type of its error so as to tell the
-learner something about the question; with few types it tells no more than by choosing one of several wrong answers.
+The list is short and fixed, because code that sees a hidden question could choose the type of its error to tell the
+learner something about the question. With few types it can tell no more than with one of several wrong answers.
 """
 NO_PLAIN_VALUE = "no plain value"
 """The `kind` of failure that a sandbox reports if the answer is not plain data such as numbers, texts and lists."""
@@ -65,7 +64,7 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer in a sandbox, asked over a socket until `deadline`, in seconds of `time.monotonic`."""
+    """A learner's answer in a sandbox, to ask over a socket until `deadline`, in seconds of `time.monotonic`."""
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
@@ -105,7 +104,7 @@ class RemoteAnswer:
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Send the judge's next calls in one message, so that the sandbox can work on them in advance.
 
-        This changes no result; it shortens the waiting time, and only waiting counts against the learner.
+        This changes no result, but it shortens the waiting time, which is the only time that counts for the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -191,7 +190,7 @@ class RemoteAnswer:
             self._receive_next(until)
         while question in self._under_way:
             self._receive_next(self._until())
-        if question not in self._arrived:  # an earlier one was lost
+        if question not in self._arrived:  # the connection was lost at an earlier question
             raise Unanswered(str(self.lost), "ended its process or broke the connection")
         raw, number = self._arrived.pop(question)
         if isinstance(raw, Unanswered):
@@ -219,12 +218,12 @@ class RemoteAnswer:
     def _until(self) -> float:
         """Return the deadline for the next reply, in seconds of `time.monotonic`."""
         now, patience = time.monotonic(), self._patience
-        # The time that the judge itself needs does not count against the learner.
+        # The learner does not pay for the time that the judge itself needs.
         judged = now - self._begun - self.waited
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        # Grader and sandbox could otherwise wait for each other forever.
+        # Otherwise each side could wait forever until the other one reads.
         while self._under_way:
             self._receive_next(self._until())
 
@@ -284,7 +283,7 @@ class RemoteAnswer:
         if reply.missing:
             raise MissingSolution("not attempted")
         if isinstance(reply.plain, msgspec.UnsetType):
-            # One of a few fixed texts: what the learner's process says of itself could hold a hidden value.
+            # Only fixed texts, because the learner's process could put a hidden value into a text of its own.
             kind = f"{RAISED} ({reply.kind})" if reply.kind in NAMED else RAISED
             kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else kind
             reason = (reply.failed or "it returned nothing")[:500]

@@ -22,7 +22,7 @@ Variants = Callable[[str, int], Sequence[Variant]]
 
 @dataclass(frozen=True)
 class Course:
-    """A course with its exercises, its released notebooks, and a function that draws hidden test cases (variants)."""
+    """A course with its exercises, its released notebooks, and a function that draws the hidden variants."""
 
     name: str
     exercises: Mapping[str, Exercise]
@@ -45,7 +45,7 @@ class Course:
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
-        """Return the names of all modules that sandboxes must not contain because the modules reveal an answer."""
+        """Return the names of all modules that sandboxes must not contain, because they would reveal an answer."""
         return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:
@@ -68,8 +68,7 @@ def _own() -> Course:
     from labkit.teach.exercises.registry import GRADED
 
     notebooks = shipped.notebooks()
-    sources = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb")]
-    return Course("labkit", GRADED, notebooks, variants, _digest(sources))
+    return Course("labkit", GRADED, notebooks, variants, _digest(notebooks))
 
 
 @cache
@@ -81,8 +80,7 @@ def _of_file(file: Path) -> Course:
     exercises = {exercise.name: exercise for exercise in module.EXERCISES}
     notebooks = file.parent / module.NOTEBOOKS
     name = getattr(module, "COURSE", file.stem)
-    sources = [file, *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb")]
-    return Course(name, exercises, notebooks, module.variants, _digest(sources))
+    return Course(name, exercises, notebooks, module.variants, _digest(notebooks, file))
 
 
 def _loaded(file: Path) -> ModuleType:
@@ -99,8 +97,8 @@ def _loaded(file: Path) -> ModuleType:
     return module
 
 
-def _digest(files: Sequence[Path]) -> str:
+def _digest(notebooks: Path, *files: Path) -> str:
     digest = hashlib.sha256(__version__.encode())
-    for file in sorted(files):
+    for file in sorted((*files, *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb"))):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

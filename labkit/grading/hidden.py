@@ -1,11 +1,11 @@
-"""Draws the hidden variants of each exercise, which decide grades and are never shown to a learner, from a seed.
+"""Draws the hidden variants of each exercise from a seed. They decide grades, and learners never see them.
 
 Hidden variants differ from public ones in everything that an answer could have memorized: participants, words, batch
-sizes, numbers of faults, and the rule that a broken system violates. Every draw contains each kind of fault in at least
-one variant. Predictions and choices among statements only count participation, so their one variant is the public one.
+sizes, numbers of faults, and the rule that a broken system violates. Every draw has each kind of fault in at least one
+variant. Predictions and choices among statements only count participation, so their one variant is the public one.
 
-A seed must always give the same variants, so that a grade can be repeated. The order of the draws is therefore part of
-this file's interface, and `tests/grading/hidden.json` holds a digest for each exercise.
+A seed must always give the same variants, so that a grade can be repeated. So nobody may change the order of the draws,
+and `tests/grading/hidden.json` has a digest of the variants of each exercise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ WORDS = (
 TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
 """Inputs whose equal words are in the same batch, whether a batch has two or three words."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
-"""Inputs of three different words, each of which another of three tasks writes."""
+"""Inputs of three different words, each written by another one of three tasks."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
 """Inputs of five words with the same initial, in which some words are repeated."""
 MANY_WORDS = (
@@ -66,14 +66,12 @@ ORDERS = ("A", "B", "1", "10", "01", "100")
 """Names of customers' orders that are easily confused, such as 1 and 10."""
 BATCHES = ("world-hello", "stream-table", "spark-spark")
 """Inputs of two words."""
-
-
 _DRAWN_AS = {"10b-prefix": "10-prefix"}
-"""The old names of exercises that moved and kept their hidden variants: a seed draws the same ones as before."""
+"""The old names of exercises that were renamed. The name is part of the seed, so the old one keeps their variants."""
 
 
 class Chance(Random):
-    """A random generator with a method that draws one of its arguments; the caller gives the seed."""
+    """A random generator, seeded by the caller, with a method that draws one of its arguments."""
 
     def pick(self, *options: T) -> T:
         """Return one of `options`, drawn at random."""
@@ -81,9 +79,9 @@ class Chance(Random):
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
-    """Return the hidden test cases (variants) of an exercise, drawn with this seed: at least three.
+    """Return the hidden variants of an exercise, drawn with this seed.
 
-    Predictions and choices among statements have no hidden cases, so their public cases are returned. Raises
+    Predictions and choices among statements have no hidden variants, so their public ones are returned. Raises
     `InvalidInput` for an unknown exercise.
     """
     exercise = find(exercise_name)
@@ -93,7 +91,7 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three cases, each with one system of `good` and several of `bad`. Each of `bad` is in exactly one case."""
+    """Yield three variants, each with one system of `good` and one or more of `bad`; no `bad` one is in two of them."""
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
@@ -107,14 +105,15 @@ APART = (
     *(64_000, 65_535, 65_536, 97_000, 98_304, 90_000, 99_700, 99_900, 97_873, 89_789, 94_054, 55_440, 90_063),
     *(96_937, 94_001, 98_477, 85_241, 91_670, 93_304, 88_818, 95_139, 99_991),
 )
-"""Differences of numbers that are equal after a division by one of many divisors below 100,000, such as 97 or 1,024."""
+"""Differences between numbers that have equal remainders by one of many divisors below 100,000, such as 97 or 1,024."""
 SAME_NUMBER = (
     *(((1, 7, 18), (2, 3, 21)), ((0, 6, 17), (1, 2, 20)), ((2, 14, 36), (4, 6, 42)), ((0, 12, 34), (2, 4, 40))),
     ((0, 11, 29), (4, 5, 31)),
     ((0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     *(((2, 213), (22, 13)), ((1, 123), (11, 23)), ((3, 345), (33, 45)), ((7, 711), (77, 11))),
 )
-"""Numbers with equal products or sums of powers, or with the same digits one after the other."""
+"""Pairs of groups of numbers with equal products or sums of powers, or that give the same digits when written together.
+"""
 
 
 def _cut(c: Chance) -> Iterator[Variant]:
@@ -130,7 +129,7 @@ def _cut(c: Chance) -> Iterator[Variant]:
         ("who is paused goes on", {**stop, "broken": "forget_pause"}),
     ]
     yield from _systems(c, good, bad)
-    # Three transfers to one of four processes; and three from one process, which received the money before.
+    # Three transfers to one of four processes, and three from this process, which has received the money before.
     middle, *others = c.sample(range(4), 4)
     channel = {tuple(pair): number for number, pair in enumerate(ends(4))}
     inward, outward = (
@@ -139,7 +138,7 @@ def _cut(c: Chance) -> Iterator[Variant]:
     four: Parameters = {"processes": 4, "transfers": 3, "crashes": 0}
     yield _assembled(four, "to one process", any=inward[:1], usual=inward[1:])
     yield _assembled(four, "from one process", any=outward[:1], usual=outward[1:], done=inward[:1])
-    # Numbers with equal sums; and with equal sums of squares as well, and equal bits when they are combined by XOR.
+    # Numbers with equal sums, and numbers that also have equal sums of squares and an equal XOR.
     two_each = c.pick(((0, 11), (5, 6)), ((3, 8), (1, 10)), ((2, 9), (4, 7)))
     four_each = ((0, 3, 5, 6), (1, 2, 4, 7))
     for first, second in (two_each, four_each):
@@ -163,7 +162,7 @@ def _cut(c: Chance) -> Iterator[Variant]:
         (four, crowd(size, c.pick("done", "saved"), c.randrange(5, 90))),
         (four, crowd(size, "saved")),
     ]
-    # The largest snapshots are those of the public variant, because some right answers take a second for each.
+    # The largest snapshots are the public variant's and no further ones, because some right answers need a second each.
     yield v("a busy bank", assembled=(*(("a busy bank", *system) for system in crowds), *LARGEST))
 
 
@@ -207,7 +206,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
     first, second = c.pick((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed"), (one, f"{one} "))
     many, counts = "-".join([first] * 130 + [second] * 131), [0, 7, 8, 98, 99, 100, 129]
     yield _assembled({"words": one}, "many counts", input=many, between=0, long=c.randrange(20, 40), counts=counts)
-    # A rule that looks back over some hundred rows, or that tells words apart by their first letters, fails here.
+    # A rule that looks back over only some hundred rows fails here, as does one that compares only first letters.
     far = "-".join([one] * 12 + [other] * 12)
     yield _assembled({"words": one}, "far apart", input=far, between=0, long=c.randrange(260, 300), counts=[3, 9])
     long = one * c.randrange(15, 20)
@@ -248,7 +247,7 @@ def _orphans(c: Chance) -> Iterator[Variant]:
     yield v("a quote in the name, and people's names", job=quoted, decided=first, prepared=by_hand)
     yield v("another database", job=name, decided=5, prepared=two, elsewhere=elsewhere)
     yield v("nothing was decided", job=name, decided=-1, prepared=none)
-    # Signs with a meaning in a pattern or around a text; and a batch before the last decided one.
+    # Characters with a meaning in SQL patterns or quotes, and a batch before the last decided one.
     signs, decided = c.pick("a.b 5% $$", "a.b+$$ 1%"), c.randrange(3, 9)
     others = (signs.replace(".", "x"), signs.replace("%", " of"), signs.replace("$$", "$"))
     own = tuple(f"{signs}/{batch}/0" for batch in (decided - 1, decided, decided + 1))
@@ -507,7 +506,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
     yield v("blanks and names", steps=(" charge", "mail"), then=("charge", "mail"), crashes=1)
     for composed in (COMPOSED, COMPOSED[::-1]):
         yield v("names composed in two ways", steps=composed[:1], then=composed[1:2], crashes=1)
-    # Runs and numbers that are the same when they are written one after the other, or cut, or in small letters.
+    # Runs and numbers that are equal when they are written one after the other, cut, or in lower case.
     day = c.randrange(1, 9)
     alike = (f"run {day}", f"run {day}1", f"run {day}1 ", f"Run {day}", f"{day}", f"1{day}", f"{day}1", *COMPOSED)
     yield v("runs alike", runs=alike, steps=("mail",) * 12)
@@ -654,7 +653,7 @@ def _apply(c: Chance) -> Iterator[Variant]:
     yield v("counts alike", tables={"pairs": counts_apart(c.randrange(100))})
     yield v("a count of none", tables={"words": words[:2], "counts": (0, low), "rows": 1})
     yield v("the longest tables", tables={"many": c.choice(words)})
-    # A word and its count look like another word and its count if they are glued together; long words if they are cut.
+    # If word and count are joined to one text, *a* with 11 is like *a1* with 1; long words look alike if they are cut.
     letter, digit = c.choice("abcde"), c.randrange(1, 9)
     glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}
     yield v("a word that ends in a digit", tables=glued)
@@ -682,11 +681,11 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     yield from _systems(c, good, bad)
     for words in (c.pick(*WORDS), "hello-world"):
         yield _assembled({"words": words}, others=("other",), counts=(0, 1, 2), rows=2, twice=True)
-    # With so many of one word, an answer that confuses upper and lower case counts wrongly, whatever is drawn.
+    # With so many of this word, an answer that confuses upper and lower case counts wrongly, whatever is drawn.
     many = [*MANY_WORDS, *["Hello"] * 3, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
     parts = {"input": "-".join(c.sample(many, len(many))), "near": True, "after": (0, 1, 2, 5, 9, 14, 20, len(many))}
     yield _assembled({"words": "hello"}, "many words", **parts)
-    # A word and its count joined to one text: eleven times *a*, or once *a1*.
+    # A word and its count may give the same text: *a11* for eleven times *a*, or *a1* and 1 for once *a1*.
     letter = c.pick(*"abcde")
     glued = "-".join([letter] * 11 + [f"{letter}1"])
     yield _assembled({"words": letter}, "a digit at the end", input=glued, others=(), counts=(1, 11), rows=2)
@@ -695,7 +694,7 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     counts = [large_counts(number) for number in (c.randrange(110, 140), MOST_WORDS - 10)]
     for parts in (*counts, many_rows(c.randrange(190, 200)), glued_rows(one, two)):
         yield _assembled({"words": "hello"}, "a lot", **parts)
-    # Rows of words that are not among the counted ones, but nearly.
+    # Rows of words that nearly equal the counted ones.
     first, second = c.sample(("hello", "world", "stream", "spark", "flink", "table"), 2)
     alike = (first, first.upper(), f"{first} {second}", f"{first}{second}" * 3, c.choice(COMPOSED))
     for number, word in enumerate(alike):
@@ -847,7 +846,7 @@ def _requests(c: Chance) -> Iterator[Variant]:
             ["LOOK", "BEGIN", *many, "MARK", "COMMIT", "BEGIN", *many, "COMMIT"],
             ["LOOK", "MARK", "ROW", *["BEGIN", "COMMIT"] * 60],
             ["LOOK", "ROW", "BEGIN", *many, "MARK", "COMMIT"],
-            # Of 13 rows, or 12 if they are counted from 1, number 12 is lost, and found between 1 and 2 in glued text.
+            # Row 12 is lost. In the joined text of all row numbers, a search for 12 finds 1 followed by 2.
             *(["LOOK", "BEGIN", *["ROW"] * size, "MARK", "COMMIT", "ROW"] for size in (11, 12, 105)),
             ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "BEGIN", "COMMIT"],
             [*NOTHING, *c.pick(("ROW", "MARK"), ("MARK", "ROW"))],
@@ -881,9 +880,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield cases in which two queries write to a learner's sink: at least one case for each axis in `parts`.
+    """Yield variants in which two queries write to a learner's sink: at least one for each axis in `parts`.
 
-    An axis is a property that is graded separately. `epochs` are the epochs of the writers of the two queries.
+    An axis is a property that is graded separately. `epochs` are the epochs of the writers of the first and of the
+    second query.
     """
     crashed = _one_draw(c, 3, c.choice(capstone.QUERIES), epochs)
     many = capstone.numbered([[("pen", c.randrange(4)) for _ in range(capstone.MOST_ROWS)]])
@@ -892,12 +892,12 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
         each_of = [crashed]
         if axis in (OLDER, QUERY):
             pairs = capstone.QUERIES if axis == QUERY else [c.choice(capstone.QUERIES)]
-            # Only the first two names can be confused with batch numbers of two digits.
+            # Only the names of the first pair can be confused with batch numbers of two digits.
             sizes = [capstone.MANY, 3, 3] if axis == QUERY else [capstone.MANY]
             drawn = zip(sizes, pairs, strict=True)
             each_of = [_one_draw(c, size, pair, epochs) for size, pair in drawn]
         if axis == STOPPED:
-            # A sink that looks for a cut, folded or composed name finds no writer of this query.
+            # A sink that cuts this name, folds its case or composes its letters finds no writer of the query.
             each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Cafe\u0301 "]}]
         if axis == QUERY:
             name = c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day")
@@ -954,7 +954,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             first=0,
             size=MOST,
             places=(0, c.randrange(-9, 0)),
-            # A Bloom filter takes some new ids for known ones.
+            # These 32 new ids are there because a Bloom filter takes some new ids for known ones.
             fresh=tuple(c.randrange(10**17, 10**18) for _ in range(32)),
         ),
     ],
@@ -1066,4 +1066,4 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14b-writers": lambda c: _handed_over(c, capstone.WRITERS, capstone.EPOCHS),
     "14c-damaged": _damaged,
 }
-"""The function that draws an exercise's hidden variants, by name; absent if the exercise only counts participation."""
+"""By exercise, the function that draws its hidden variants; absent if the exercise only counts participation."""

@@ -1,7 +1,7 @@
 """Replaces paths of the grading machine in texts that a learner reads, such as error messages of the learner's code.
 
-A sandbox shows Python and the lab at their real paths, and every process may read the table of mounts. A learner who
-encodes a path first can still smuggle it out; this module only keeps paths out of ordinary messages and pages.
+A sandbox has Python and the lab at their real paths, and each process in it may read the table of mounts. This module
+only keeps paths out of ordinary messages and pages: a learner's code can still encode a path and so smuggle it out.
 """
 
 import re
@@ -27,7 +27,7 @@ def private_paths(setting: Setting) -> list[str]:
     named = [setting.out, setting.lab, Path.home(), *([setting.course] if setting.course else [])]
     named += map(Path, (place.root, sys.prefix, sys.base_prefix, *place.masked))
     paths = {path for each in named for path in (each, each.resolve())}
-    # What lies in /usr is the same on many machines, and no path has fewer than two folders worth hiding.
+    # Paths in /usr, and those with a single folder, are the same on many machines, so they tell nothing.
     private = {str(path) for path in paths if len(path.parts) > 2 and path.parts[1] not in {"usr", "proc", "dev"}}
     return sorted(private | {"/root"}, key=len, reverse=True)
 

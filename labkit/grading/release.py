@@ -1,8 +1,7 @@
 """Makes the copy of the lab for learners, or the one for instructors, which contains the solutions.
 
-The learners' copy can be installed and opened. It has the package without the grader, the notebooks as built
-for learners, and the small inputs. It contains no solution, no hidden variant and no test, and is searched for
-them before it is finished.
+Learners can install their copy. It has the package without the grader, the notebooks as built for learners, and the
+sample data. It contains no solution, no hidden variant and no test: it is searched for parts of them at the end.
 """
 
 import importlib
@@ -28,8 +27,7 @@ _PARTS = (
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
-"""The least number of characters of a solution's line for which a release is searched; shorter lines match by chance.
-"""
+"""Only lines of a solution with at least so many characters are searched for; shorter lines match by chance."""
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
@@ -44,7 +42,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for part in (*_PARTS, *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.svg")))):
         _copy(ROOT / part, folder / part)
-    # The project's own page mentions tests and grading, which learners do not have.
+    # In place of the project's own README, which mentions tests and grading that learners do not have.
     words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
     (folder / "README.md").write_text(filled("README.md", words), encoding="utf-8")
     copies = []

@@ -1,8 +1,8 @@
 """Splits a batch of submissions into shards: grades each separately, merges the results, and can run them on Spark.
 
-For a shard, an ordinary `labkit grade` grades only the shard's submissions into its own output folder. To merge them,
-another `labkit grade` takes over every valid result and grades the remaining submissions. So a shard that died, or ran
-twice, changes no grade.
+For each shard, an ordinary `labkit grade` grades only the shard's submissions, into an output folder of its own. To
+merge the shards, another `labkit grade` copies every valid result and grades the remaining submissions. So a shard that
+died, or ran twice, changes no grade.
 """
 
 import re
@@ -23,10 +23,7 @@ SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
 """The pattern of the names that Spark's tasks and the driver create in the folder of the shards."""
 FINE = (0, 70)
-"""The exit codes of a shard that has finished: 0, or 70 if it could not grade some submissions.
-
-The merge tries those again.
-"""
+"""The exit codes of a finished shard: 0, or 70 if it could not grade some submissions, which the merge tries again."""
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
@@ -55,7 +52,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy from the output folders `parts` all valid results that `out` lacks; return their number."""
+    """Copy from the output folders `parts` every valid result that `out` lacks; return the number of copies."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -64,7 +61,7 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
             record = stands(one, part, course, seed)
             if record is None:
                 continue
-            # The notebook first: once the record exists, the submission counts as complete.
+            # The executed notebook comes first, because a submission with a record counts as complete.
             if record.executed and (part / "executed" / record.executed).is_file():
                 text = (part / "executed" / record.executed).read_text(encoding="utf-8")
                 durable.replace(out / "executed" / record.executed, text)
@@ -93,7 +90,7 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
         own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
         more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
         tasks.append(Task((*own_python("-m", "labkit"), *words, *more), FINE))
-    # Not in the system's temporary folder, where nobody would remove the files of a killed command.
+    # Not in the system's temporary folder, where nobody would remove the files after a kill.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parts) as scratch:
         run_each(master, tasks, Path(scratch))
     return parts
@@ -105,21 +102,21 @@ def folder_of(out: Path) -> Path:
 
 
 def _check_ours(parts: Path) -> None:
-    # The grader deletes this folder at the end, and must not delete a user's files.
+    # `labkit grade` deletes this folder at the end, and must not delete a user's files.
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is not a shard of `labkit grade`, which deletes the folder {parts.name} with all its "
-                "files at the end; move the file away, or name another output folder with --out."
+                f"{path}: this is not from a shard, and `labkit grade` deletes the folder {parts.name} at the end; "
+                "move the file away, or name another output folder with --out."
             )
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards (separately graded parts).
+    """Return the output folders of shards, without the folder `out`.
 
-    Each of `paths` is such a folder, or a folder that contains several. The folder `out` is left out. `alone` is false
-    if this run itself grades a shard; then a path without any output is allowed, because other shards may not have
-    begun. Otherwise such a path raises `InvalidInput`, as does a path that is not a folder.
+    Each of `paths` is such a folder, or a folder that contains several. Raises `InvalidInput` for a path that is not a
+    folder, and for one without any output if `alone`. If this run itself grades a shard, `alone` is false, because the
+    other shards may not have begun.
     """
     folders: list[Path] = []
     for path in paths:

@@ -1,7 +1,7 @@
 """Finds pairs of similar submissions: identical files, and answers that compute the same under different names.
 
-Similarity proves nothing, since short answers have few possible forms. So very short answers, and answers that many
-students have, are not compared, and a person decides about the others.
+Similarity proves nothing, because a short answer can be written in few ways. So very short answers, and answers that
+many students have, are not compared, and a person decides about the others.
 """
 
 import ast
@@ -17,8 +17,6 @@ from labkit.grading.records import Record
 FEWEST = 30
 """The least number of parts (nodes, names, constants) of an answer's syntax tree; shorter answers are not compared."""
 _MOST_SOURCE = 50_000
-
-
 MOST_ALIKE = 4
 """The largest number of students whose equal answers are suspicious; if more have an answer, it is the usual one."""
 SAME_FILE = "the same file"
@@ -45,7 +43,7 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """The degree of suspicion: a match adds 1 if only these two students share it, and less if others do, too."""
+        """The degree of suspicion: a match adds 1 if only these two students share it, and less if others share it."""
         return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 

@@ -1,8 +1,8 @@
 """Judges answers that need Spark in a separate process, so that a crash there harms nothing else.
 
 The answer is a constant that the sandbox has already returned, so no learner's code runs in this process. The same
-answer is judged only once per variant, and all variants of an exercise may be judged together in shared drivers.
-Every judgement has its own empty folder, and so its own checkpoint and store.
+answer is judged only once per variant, and one run of Spark may judge all variants of an exercise. Every judgement has
+its own empty folder, and so its own checkpoint and store.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
@@ -84,7 +84,10 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test several variants in one Spark run, which is faster; keep the findings only if none has an error."""
+        """Test several variants in one Spark run, which is faster, and keep the findings for later calls of the judge.
+
+        If a variant has an error, no finding is kept, so each variant is tested alone later.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]

@@ -1,4 +1,4 @@
-"""Fill in what both wheels must agree on: the version, and the labkit that this grader belongs to."""
+"""Tells hatchling the version of labkit-grading, and that it needs labkit of the same version."""
 
 import re
 import tomllib
@@ -12,12 +12,12 @@ class Metadata(MetadataHookInterface):
     """Version and dependencies of labkit-grading."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set both in the metadata of the wheel that is being built."""
+        """Set both in the metadata of the wheel to build; the version is that in `labkit/__init__.py`."""
         here = Path(self.root)
         source = (here.parents[1] / "labkit" / "__init__.py").read_text(encoding="utf-8")
         match = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
-        assert match is not None, "labkit/__init__.py says the version"
+        assert match is not None, "labkit/__init__.py has no line with __version__"
         own = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["labkit"]["dependencies"]
-        # The grader calls functions of the lab that are no public interface, so it fits no other version.
+        # The grader calls functions of labkit that are not public, so it fits no other version.
         metadata["version"] = match[1]
         metadata["dependencies"] = [f"labkit[lab]=={match[1]}", *own]
