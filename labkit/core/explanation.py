@@ -50,7 +50,7 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show readers the same rows and, if not, a proof of this.
+    """Whether a run without failures could show readers the same rows and, if not, a proof that it could not.
 
     The proof is an event that no such run contains: a row that became visible, or a reading of the whole store. If
     every event is possible, the proof is a record that is missing or still hidden at the end of the history.
@@ -61,7 +61,7 @@ class Explanation:
     events: int = 0
     """The number of events in the shortest prefix that no failure-free run produces, or in the whole history."""
     rows: int = 0
-    """The number of rows before the refuting event, which no failure-free run contains; otherwise of all rows."""
+    """The number of rows before the event that no failure-free run contains, or of all rows if there is none."""
     row: Observation | None = None
     """The row that no failure-free run contains; None if a reading or the end of the history refutes all such runs."""
     record: Record | None = None
@@ -219,7 +219,7 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows that are hidden from readers at the end, and look for one that a failure-free run shows.
+        """Yield the rows that are still hidden from readers at the end, and note the first whose record never appeared.
 
         Exhaust `events` first. When this iterator is exhausted as well, `explanation` returns the result.
         """

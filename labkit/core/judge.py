@@ -152,7 +152,10 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this only after all visible rows."""
+        """Note the record of `row`, whose transaction is still open at the end, as unseen if no reader saw the record.
+
+        Call this only after all visible rows.
+        """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return

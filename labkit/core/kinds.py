@@ -39,7 +39,7 @@ class Kind(ABC, Generic[ValueT]):
     """Base class of the types of options. A type parses, checks and formats the values of an option."""
 
     annotation: Any = str
-    """The type to which the command line converts a typed value."""
+    """The type to which the command line converts the text that a user typed."""
     accepts: UnionType | None = None
     """Types that a Python caller may pass, other than `annotation`."""
     metavar: str | None = None

@@ -89,9 +89,9 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """A mapping from each key to the key's last value, sorted by key. To save memory, two columns store it.
+    """A mapping from each key to the key's last value, sorted by key, for millions of keys.
 
-    The columns are sorted only when they are needed, because there may be millions of keys.
+    It consists of two columns, which take less memory than a dict, and are sorted only when they are needed.
     """
 
     def __init__(self, keys: Sequence[str], values: Sequence[int]) -> None:

@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def ordinal(number: int) -> str:
-    """Return the ordinal of a number: as a word up to ten (`third`), in digits beyond."""
+    """Return the ordinal of a number: as a word up to ten (`third`), otherwise in digits (`21st`)."""
     words = (*("first", "second", "third", "fourth", "fifth"), *("sixth", "seventh", "eighth", "ninth", "tenth"))
     if number <= len(words):
         return words[number - 1]

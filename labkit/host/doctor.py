@@ -26,7 +26,7 @@ GIGABYTE = 10**9
 MEMORY_NEEDED = 1.5 * GIGABYTE
 """The free memory in bytes that a run needs: one Spark driver with its workers takes about 1.3 GB."""
 DISK_NEEDED = 0.5 * GIGABYTE
-"""The free disk space in bytes that runs need: one run leaves a few megabytes, and a class-data archive takes 160."""
+"""The free disk space in bytes that runs need: one run leaves a few MB, and a class-data archive takes 170 MB."""
 SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -54,7 +54,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
     folder = Path.cwd() if folder is None else folder
     return [
         _python(),
-        # Only Linux can watch system calls, so no other system needs their lines.
+        # The extra `lines` names the lines that make system calls, which only Linux can watch.
         *(_extra(name) for name in EXTRAS if name != "lines" or sys.platform == "linux"),
         _grader(),
         _java(),

@@ -20,7 +20,7 @@ _WANTED = IN_ACCESS | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE | IN_OPEN
 _HEAD = struct.Struct("iIII")
 _ROOM = 1 << 16
 MOST_FOLDERS = 2000
-"""The largest number of folders to observe; if there are more, no file is observed and `covers` is False."""
+"""The largest number of folders to observe; if there are more, no file is observed, and `covers` returns False."""
 
 
 class Use(NamedTuple):

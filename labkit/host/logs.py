@@ -22,7 +22,7 @@ _REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """Return the word in line `offset` (from 0) of an input log. Raises `InvalidInput` for any other line."""
+    """Return the word in line `offset` (from 0) of an input log. Raises `InvalidInput` unless it is a `LogLine`."""
     _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word

@@ -26,9 +26,9 @@ END_PATIENCE = 60.0
 """The seconds within which a supervisor must have killed its driver's session after its pipe was closed."""
 
 _BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
-"""Events that a driver sends to its supervisor, so the runner ignores them.
+"""Events that concern only a driver and its supervisor, so that `SupervisedDriver.events` leaves them out.
 
-The supervisor then sends another event, which says what it did.
+After `Struck` and `AwaitsKill`, the supervisor sends another event, which says what it did.
 """
 
 

@@ -31,7 +31,7 @@ class Executors:
         self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
-        """Return the process ids of the living executors and of the processes below them, sorted."""
+        """Return the process ids of the living executors and of their child processes, sorted."""
         # Added to earlier results, because nothing shows to which executor a process belongs once the executor is dead.
         for backend in self._backends():
             self._members.update(_family(backend))

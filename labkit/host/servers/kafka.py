@@ -41,12 +41,12 @@ PATIENCE = 60.0
 """The maximum seconds until a broker is ready; it needs two on an idle machine."""
 
 GRACE = 15.0
-"""The seconds that a broker gets to stop by itself before it is killed."""
+"""The seconds that a broker gets after SIGTERM to stop by itself, before it is killed."""
 
 ARCHIVING = 60.0
-"""The seconds that a broker gets to stop if it writes the class-data archive while it stops.
+"""The same for a broker that writes the class-data archive while it stops.
 
-It does so only once, which takes two seconds on an idle machine.
+It writes it only once, which takes two seconds on an idle machine.
 """
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")

@@ -30,7 +30,7 @@ CONNECTOR = JarSet(
         ("org.apache.kafka", "kafka-clients", "3.9.1"),
         ("org.apache.commons", "commons-pool2", "2.12.1"),
     ),
-    # Its own dependency list names the missing token provider; PySpark contains all others.
+    # Not with Maven's list of dependencies, which names a missing token provider; PySpark contains all others.
     transitive=False,
     megabytes=10,
     otherwise="use a job that reads a file",

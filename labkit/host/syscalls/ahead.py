@@ -44,7 +44,7 @@ class Ahead:
 
     @property
     def is_alive(self) -> bool:
-        """Whether `watch` may be called. After `close`, or after a `watch` in which the command died, it may not."""
+        """Whether `watch` may be called: false after `close`, and after a `watch` during which the command died."""
         return self._thread.is_alive()
 
     @property

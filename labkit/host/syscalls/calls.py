@@ -149,7 +149,7 @@ class CallEffect(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """An action, such as a write through mapped memory, that labkit only counts because the effects are unknown."""
+    """An action, such as a write through mapped memory, that labkit only counts, because it cannot see the effects."""
 
     name: str
     path: str = ""

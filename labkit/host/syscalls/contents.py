@@ -106,7 +106,7 @@ class Contents:
     def clone(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, request, argument = of[:3]
         if not _shares_blocks(tracee.opened(descriptor).path):
-            return None  # the kernel refuses the call; the program then copies
+            return None  # the kernel refuses the call, so programs then copy the bytes with other calls
         if request & 0xFFFFFFFF == FICLONE:
             return self.copy(tracee, (argument, None), (descriptor, 0), _EVERYTHING)
         source, start, size, offset = _RANGE.unpack(tracee.exactly(argument, _RANGE.size))

@@ -44,7 +44,7 @@ _FAILING = {
 _NO_EFFECT = {CallKind.EXIT, CallKind.LINE}
 _DEATH_SECONDS = 5.0
 _TERMINATED_SECONDS = 0.2
-"""The seconds in which a process without a handler dies of SIGTERM; then its held call happens."""
+"""The seconds to wait for a process to die of SIGTERM; a process with a handler lives on, and its held call happens."""
 _NEVER_FAILS = "sync"
 """The call sync(2), which returns no error."""
 _ALL_OR_NOTHING = "ioctl"
@@ -62,7 +62,7 @@ def fits(fault: Fault, call: Call) -> bool:
         case Fault.SHORT_WRITE:
             return call.kind is CallKind.WRITE and call.name != _ALL_OR_NOTHING and call.size > 1
         case Fault.ONE_PROCESS:
-            # A killed process leaves the same files before a sync as before its next call.
+            # A sync changes no file, so a kill before it leaves the same files as a kill before the next call.
             return call.kind not in _NO_EFFECT | {CallKind.SYNC}
         case Fault.SIGTERM | Fault.DELAY:
             return call.kind not in _NO_EFFECT

@@ -17,7 +17,7 @@ class Fault(StrEnum):
     EINTR = "eintr"
     """The call is not carried out and returns EINTR, as when a signal comes."""
     FSYNC = "fsync"
-    """A sync returns EIO."""
+    """A call that syncs a file, such as `fsync`, is not carried out and returns EIO."""
     LOST_ANSWER = "lost-answer"
     """A server gets the request and answers, but the connection is cut before the answer arrives."""
     SHORT_WRITE = "short-write"

@@ -273,7 +273,7 @@ class Watch:
 
 
 def _created(pid: int) -> float:
-    # While the guard's child becomes the command (execve in a second thread), the kernel shows no process for a moment.
+    # While a second thread of the guard's child becomes the command (execve), the kernel may show no such process.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
             return psutil.Process(pid).create_time()
