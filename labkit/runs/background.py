@@ -51,7 +51,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state (`Mark`) of each stage of a run with one crash. Every event that `note` gets updates the states."""
+    """The state (`Mark`) of each stage of a run with one crash. Call `note` with every event of the run."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -114,8 +114,8 @@ _ONE = threading.Lock()
 class BackgroundRun:
     """A run with one crash in a background thread, so that a notebook stays usable meanwhile.
 
-    So that a display can follow the run, the thread calls the function `changed` whenever the stages, the status or the
-    outcome may have changed, and at least every `SIGN_OF_LIFE` seconds.
+    The thread calls the function `changed` whenever the stages, the status or the outcome may have changed, and at
+    least every `SIGN_OF_LIFE` seconds. A display that follows the run can then read them again.
     """
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None]) -> None:

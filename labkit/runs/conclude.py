@@ -39,8 +39,8 @@ LEADS = {
 def conclude(run: Run) -> Outcome:
     """Judge a run that has ended, write the results into its folder, and return them.
 
-    Afterwards the run's rows and its input topic are deleted from PostgreSQL or Kafka, unless `run.keep_store` is set.
-    If the run failed, this function raises the error of the run.
+    Then delete the run's rows and its input topic from PostgreSQL or Kafka, unless `run.keep_store` is set. Raises the
+    error of a run that failed.
     """
     if run.error is not None:
         raise run.error

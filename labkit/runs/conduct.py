@@ -1,4 +1,4 @@
-"""Drive runs on real Spark: start their drivers, let them crash, and start the next ones, if possible several at once.
+"""Execute runs on real Spark, if possible several at once: start drivers, let them crash, and start the next ones.
 
 Several queries share one driver: each stops at its own failpoint, and one kill ends them all. The next driver of a
 query is always a new process.
@@ -46,7 +46,7 @@ class Setup:
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
     standby: bool = False
-    """Whether a driver that has started in advance waits for every crash. Only for a single run."""
+    """Whether one driver for each crash is started in advance, to take over at once. Only for a single run."""
     active: int = ACTIVE
     """The number of queries that one driver runs at a time."""
     warm: WarmDrivers | None = None

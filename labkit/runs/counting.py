@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
@@ -145,11 +145,8 @@ class Totals(Count):
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
         rows = Counter(batch for *_, batch in self._rows)
-        batches, start = [], 0
-        for plan in planned:
-            batches.append(PlannedBatch(plan.batch, start, start + rows[plan.batch]))
-            start += rows[plan.batch]
-        return batches
+        starts = accumulate((rows[plan.batch] for plan in planned), initial=0)
+        return [PlannedBatch(plan.batch, *span) for plan, span in zip(planned, pairwise(starts), strict=True)]
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:

@@ -1,8 +1,8 @@
 """Inject a fault after a crash and before the next driver starts: into the store's server or into the job's input.
 
 A fault kills or restarts a server, changes the input, or waits until the server has aborted open transactions.
-Only a server that the lab itself started is killed, and every run that uses it is affected, so such a scenario
-runs alone.
+labkit kills only servers that it has started itself. Such a kill affects every run that uses the server, so a run with
+this fault must run alone.
 """
 
 import signal

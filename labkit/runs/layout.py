@@ -48,7 +48,7 @@ class RunFolder:
         return self.path / f"checkpoint-{crash}"
 
     def store(self, kind: str) -> Path:
-        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`.
+        """The path of the run's store of this kind: a database file for `sqlite`, a folder for `files`.
 
         `postgres` and `kafka` keep their rows in a server. For `postgres` the path does not exist, and its text
         identifies the store in the server; for `kafka` it is a folder with notes, such as the topic's name.

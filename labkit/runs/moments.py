@@ -1,4 +1,4 @@
-"""Determine when the rows of a run became visible: exactly if the store records it, otherwise as a time interval.
+"""Determine when the rows of a run became visible: the exact time if the store records it, otherwise an interval.
 
 A row that a reader found right after a kill became visible before that kill, and every other row after it. A row of
 batch N cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never
@@ -29,7 +29,7 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of kills, batches and starts in a run, in seconds since 1970, which bound when a row became visible."""
+    """The times of kills, batches and starts in a run, in seconds since 1970. They limit when a row became visible."""
 
     begun: float | None
     ended: float

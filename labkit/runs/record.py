@@ -93,14 +93,9 @@ class RunRecord:
         text = final_text(self.verdict)
         if text is None:
             return {}
-        return {
-            "final": None,
-            "final_file": {
-                "path": str(self.folder.final),
-                "keys": len(self.verdict.final),
-                "sha256": hashlib.sha256(text).hexdigest(),
-            },
-        }
+        digest = hashlib.sha256(text).hexdigest()
+        file = {"path": str(self.folder.final), "keys": len(self.verdict.final), "sha256": digest}
+        return {"final": None, "final_file": file}
 
 
 def final_text(verdict: Verdict) -> bytes | None:

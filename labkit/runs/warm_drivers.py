@@ -1,4 +1,4 @@
-"""Keep Spark drivers started in advance (warm), so that a crash in a notebook and its recovery need not wait for Spark.
+"""Start Spark drivers in advance (warm drivers), so that runs in a notebook and their recoveries begin at once.
 
 A warm driver is a standby driver (`labkit.spark.fast.standby`) that has run a trial query and waits for real ones. A
 run takes a warm driver for each driver that it needs, kills it like any other, and the pool starts new ones in the
@@ -71,7 +71,7 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is alive and has this process's environment; else it might write to another server."""
+        """Whether the driver is alive, and has this process's environment and therefore writes to the same servers."""
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:

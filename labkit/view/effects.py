@@ -31,7 +31,7 @@ STYLE = (
     "text.fx-kill{font-size:12px}.fx-line{stroke:#999;stroke-width:2}.fx-lasting{fill:#0072b2}"
     ".fx-passing{fill:#fff;stroke:#777;stroke-width:1.5}.fx-bar{stroke:#777;stroke-width:2}"
 )
-"""A style sheet whose class names no other picture uses, because a notebook also applies the styles of cards."""
+"""The style sheet. No other picture uses its class names, because a notebook applies it to the whole page."""
 
 
 class What(StrEnum):

@@ -186,10 +186,10 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             # Every channel needs a port of its own at the box's edge, so that two lines never begin at one place.
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
             heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
-    # A tall box reaches as far down as the highest column.
+    # A tall box is as high as the highest column.
     total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
     queues = _queues(scenes)
-    # Between two columns lies what waits in the channels, so the gap depends on the longest queue.
+    # Messages wait in the gap between two columns, so its width depends on the longest queue.
     gutters = _gutters(queues, boxes, channels, len(columns))
     lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
     places: dict[str, Rect] = {}

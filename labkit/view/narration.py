@@ -203,4 +203,4 @@ LIVE_KEY_HELP: Sequence[tuple[str, str]] = (
     ("z", "undo"),
     ("x", "redo"),
 )
-"""The additional keys of a live session. The key of a fault takes the first possible fault of its kind."""
+"""The additional keys of a live session. If several faults of a kind are possible, its key lets the learner choose."""

@@ -1,6 +1,6 @@
-"""Draw the total that a reader of a changing table computes after each message, next to the right total.
+"""Draw the total that a reader of a changing table computes after each message, together with the correct total.
 
-The right total is that of a query over all input so far (a batch query). A cross marks where the two totals differ.
+The correct total is that of a query over all input so far (a batch query). A cross marks where the two totals differ.
 """
 
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ NAMES = {
     "--crash sink.mid_write@x": f"--crash sink.mid_write@x: {WHOLE}",
     "--crash sink.mid_write@-1": f"--crash sink.mid_write@-1: {WHOLE}",
     "--crash sink.mid_write@1": "--crash sink.mid_write@1: the input makes 1 batch(es) of 1000 record(s), "
-    "so the last one is 0; name that one, or one before it.",
+    "so the last batch is 0; name that batch or an earlier one.",
     "--crash recovery.mid_resolve": "--crash recovery.mid_resolve: the first driver has nothing to recover...",
     "--records-per-batch 0": "--records-per-batch 0: ... at least 1 record.",
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",

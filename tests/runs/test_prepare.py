@@ -19,7 +19,7 @@ from labkit.runs.scenario import plan
 
 def test_a_run_that_is_refused_leaves_the_others_without_a_folder(tmp_path: Path) -> None:
     bad = plan(crashes=["sink.mid_write@7"])
-    with pytest.raises(InvalidInput, match="the last one is 0"):
+    with pytest.raises(InvalidInput, match="so the last batch is 0"):
         prepare_all({tmp_path / "good": plan(), tmp_path / "bad": bad})
     assert list(tmp_path.iterdir()) == []
 

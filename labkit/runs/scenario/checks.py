@@ -106,6 +106,6 @@ def check_input(scenario: "Scenario") -> int:
         if crash.batch >= batches:
             raise InvalidInput(
                 f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} "
-                f"record(s), so the last one is {batches - 1}; name that one, or one before it."
+                f"record(s), so the last batch is {batches - 1}; name that batch or an earlier one."
             )
     return records
