@@ -162,7 +162,7 @@ def test_a_cell_that_needs_spark_plays_its_recording_unless_the_learner_changed_
     sink = place(page, 'sink = "append"')
     page.evaluate(WRITE, [sink, 'sink = "idempotent"\nfailpoint = "sink.after_pre_commit"'])
     page.evaluate(RUN, [sink, crash])
-    assert "You changed `failpoint`, and this cell needs real processes" in shown(page, crash)
+    assert "You changed `failpoint`, so the recording of this cell no longer fits." in shown(page, crash)
     context.close()
 
 

@@ -1,4 +1,4 @@
-"""Search every chain of source, engine and sink for schedules that violate a property, and show the results as a grid.
+"""Search every combination (chain) of source, engine and sink for schedules that violate a property; show a grid.
 
 `labkit.sim.chains` defines the sources, engines and sinks. For a chain that also ran on real Spark, this module adds
 the guarantee of those runs.
@@ -58,7 +58,7 @@ class Chains(Shown):
 
 @cache
 def chains() -> Chains:
-    """Search every chain of source, engine and sink in every schedule with at most one crash; the result is cached."""
+    """Search all schedules with at most one crash, for each chain of source, engine and sink; the result is cached."""
     return Chains()
 
 

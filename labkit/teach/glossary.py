@@ -19,7 +19,7 @@ from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
 OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "PostgreSQL", "literature": "elsewhere"}
-"""The systems whose words the glossary gives next to its own: an entry's field and the column's heading for each."""
+"""The other systems whose words the glossary gives: for each, the field of `Entry` and the heading of the column."""
 WIDTH = 160
 """The line length, in characters, of the list of all words."""
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
-"""The arguments that a sink gets before its query's name: for each kind of store, those of a first and a second query.
+"""For each kind of store, the sink's arguments before the query's name, for a first query and for a second one.
 
-Only a sink with two writers has one, the writer's epoch.
+Only a sink with two writers gets such an argument: the writer's epoch.
 """
 QUICK_SECONDS = 1200.0
 """The time limit of a whole quick test in a notebook; on two busy cores it takes about seven minutes."""

@@ -1,6 +1,6 @@
 """The object `db` or `folder` that real Spark passes to a learner's sink: an SQLite database, or a folder of files.
 
-The classes are not in the sink's file, because a crash test names lines of that file, and these should be the sink's.
+The classes are not in the sink's file, so that every line of that file that a crash test names is the learner's own.
 """
 
 import sqlite3

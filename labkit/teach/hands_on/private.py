@@ -64,7 +64,7 @@ def client(
 
     `make` creates the client; `variable` and `start` are those of `find`, which chooses the server. If this function
     has returned a client for this `variable` before, that client first removes what it created. A client of a user's
-    own server does this also when this process ends.
+    own server also does this when this process ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import psycopg
@@ -90,7 +90,7 @@ def rebalance(
         raise InvalidInput(
             "lab.rebalance(): a killed consumer never continues, so the parameter `longer` has no effect; omit it."
         )
-    sources = [_source(program) for program in programs]
+    sources = [source_of(program, "lab.rebalance(commit_after, stop='charged 4')") for program in programs]
     runs = [(source.name, None) for source in sources] if each is None else list(each.items())
     if len({name for name, _ in runs}) < len(runs):
         raise InvalidInput("lab.rebalance(): two programs have the same name; give each function its own.")
@@ -162,7 +162,7 @@ def _drop(address: str, schema: str) -> None:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """A learner's function as text, with its name, and the file or cell and the line at which it begins."""
 
     name: str
@@ -171,16 +171,21 @@ class _Source(NamedTuple):
     line: int
 
 
-def _source(program: Any) -> _Source:
+def source_of(program: object, example: str) -> Source:
+    """Return a learner's function as text, with its name and place; `example` is a correct call, for error messages.
+
+    Raises `InvalidInput` if `program` is not a function that was defined with `def`, or if its source cannot be read.
+    """
+    call = f"{example.partition('(')[0]}()"
     if not inspect.isfunction(program) or program.__name__ == "<lambda>":
-        raise InvalidInput(
-            "lab.rebalance() needs functions that you have defined with def, as in lab.rebalance(commit_after, ...)."
-        )
+        raise InvalidInput(f"{call} needs a function that you have defined with def, as in {example}.")
     try:
         lines, first = inspect.getsourcelines(program)
     except (OSError, TypeError):
-        raise InvalidInput(f"lab.rebalance() cannot read the source of {program.__name__[:40]}.") from None
-    return _Source(program.__name__, textwrap.dedent("".join(lines)), _place(program), first)
+        raise InvalidInput(
+            f"{call} cannot read the source of {program.__name__[:40]}; define the function in a cell, with def."
+        ) from None
+    return Source(program.__name__, textwrap.dedent("".join(lines)), _place(program), first)
 
 
 def _place(program: Callable[..., object]) -> str:

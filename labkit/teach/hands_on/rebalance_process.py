@@ -27,7 +27,7 @@ from labkit.stores.kafka.member import Member
 PATIENCE = 90.0
 """The number of seconds that all consumers together may take."""
 NEVER = "never"
-"""The `problem` of a run in which the first consumer ended without an error, but never reached its moment."""
+"""The `problem` of a run whose first consumer ended without an error and never reached the moment of its fault."""
 LONGEST = 60.0
 """The largest `longer` of a task in seconds, which leaves the consumers 30 s for their own work."""
 MESSAGE = 200
@@ -47,7 +47,7 @@ class Fault(StrEnum):
 class Task(msgspec.Struct, frozen=True):
     """A learner's program to run as two consumers, with the servers that they use.
 
-    The first consumer suffers `fault` when it reaches the point of the program called `moment`.
+    When the first consumer reaches the point of the program called `moment`, labkit disturbs it by `fault`.
     """
 
     broker: str

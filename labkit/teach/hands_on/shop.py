@@ -9,9 +9,7 @@
 The warehouse's tables are in the same PostgreSQL as the shop's, but no transaction here writes to both.
 """
 
-import inspect
 import subprocess
-import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -31,6 +29,7 @@ from labkit.host.servers.postgres_connection import Connection, explained, redac
 from labkit.teach.hands_on.answers import ServerAnswer
 from labkit.teach.hands_on.kafka import kafka
 from labkit.teach.hands_on.postgres import Session, postgres
+from labkit.teach.hands_on.rebalance import source_of
 from labkit.teach.hands_on.shop_process import GET, PATIENCE, PEEK, Change, Life, Place, Task, connected, read, streamed
 from labkit.teach.server_outcomes import ShopOutcome
 
@@ -84,14 +83,16 @@ class Shop:
         function again. Raises `InvalidInput` if the function never makes that call, and `JobFailed` if it raises an
         error.
         """
-        name = getattr(program, "__name__", "program")
-        lives = self._lives(Task(self._place, _source(program), name, changes, kill))
-        for life in lives:
-            if life.error:
-                raise JobFailed(
-                    f"{name}: {life.error}. The process gets only the source of this function, so define and import "
-                    "inside it all that it needs."
+        source = source_of(program, "shop.run(relay)")
+        name = source.name
+        lives = self._lives(Task(self._place, source.text, name, changes, kill))
+        if error := next((life.error for life in lives if life.error), ""):
+            remedy = "correct the function, and run the cell again"
+            if error.startswith("NameError"):
+                remedy = (
+                    "its process gets only the source of this function, so define and import in it all that it needs"
                 )
+            raise JobFailed(f"{name}: {error}; {remedy}.")
         if not kill:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:
@@ -208,15 +209,4 @@ def _as_change(row: Sequence[Any]) -> Change:
     except (TypeError, ValueError):
         raise InvalidInput(
             f"{str(row)[:40]!r} is not a message; write (id, order, state), such as (2, 'B', 'paid')."
-        ) from None
-
-
-def _source(program: object) -> str:
-    try:
-        if not inspect.isfunction(program) or program.__name__ == "<lambda>":
-            raise TypeError
-        return textwrap.dedent(inspect.getsource(program))
-    except (OSError, TypeError):
-        raise InvalidInput(
-            "shop.run() needs a function that you have defined with def, as in shop.run(relay)."
         ) from None

@@ -51,7 +51,7 @@ class Task(msgspec.Struct, frozen=True):
     name: str
     """The name of the function that `source` defines."""
     changes: Sequence[Change]
-    """The program is called once for each of them; without any, it is called once with the shop alone."""
+    """The program is called once for each change; if there is none, it is called once, with only the shop."""
     kill: str
     """The moment at which the first process dies; an empty text for none."""
 

@@ -60,8 +60,7 @@ def check_port(port: int) -> None:
 def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
     """Return the command line that starts JupyterLab on a folder; without `port`, on 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
-    words = own_python("-m", "jupyterlab")
-    words += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
+    words = own_python("-m", "jupyterlab", f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}")
     words += ["--ServerApp.ip=127.0.0.1", "--ServerApp.log_level=WARN"]
     if port is not None:
         words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]

@@ -79,7 +79,7 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
 
 
 def listed(questions: Iterable[Question]) -> str:
-    """Return a table of the predictions for these questions, and how many are right, other or skipped; "" if none."""
+    """Return a table of the predictions for these questions, with the number of each state; "" if there is none."""
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in questions:
