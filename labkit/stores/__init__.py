@@ -31,19 +31,19 @@ _LACKS: dict[Any, str] = {
     Fencing: "cannot refuse a writer that was replaced",
     Expiring: "keeps a transaction for ever",
 }
-"""For the protocol of each capability, the words in which an error message says that a store lacks the capability."""
+"""For each capability (a protocol), how an error message says that a store lacks it: "the store files, which ..."."""
 
 CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
 """The words of `_LACKS` by the protocol's name, because a sink names the capability that it needs."""
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open a store, which the first write creates if it is missing. Raises `InvalidInput` for another kind."""
+    """Open a store of this kind (a key of `STORES`); its first write creates it. Raises `InvalidInput` for others."""
     return _class(kind)(location)
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the capabilities of a kind of store, such as "Atomic". Raises `InvalidInput` for another kind."""
+    """Return the capabilities of a kind of store, such as "Atomic". Raises `InvalidInput` for an unknown kind."""
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))
 

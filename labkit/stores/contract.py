@@ -1,7 +1,7 @@
-"""One small protocol for each capability that a store (a database, a topic, a folder) may have; transaction names.
+"""One small protocol for each capability of a store (a database, a topic, a folder), and the names of transactions.
 
 A sink requires one capability, such as upserts by key, and a store implements those that it really has. The protocols
-mention neither Spark nor crashes nor the order of batches.
+know nothing of Spark, of crashes, or of the order of batches.
 """
 
 import re
@@ -56,7 +56,7 @@ class Store(Protocol):
         """Yield every row that readers could see at any time, in the order in which the rows became visible."""
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows in transactions that are neither committed nor aborted, so that readers do not see them."""
+        """Yield the rows of open and pre-committed transactions, which readers do not see yet."""
 
     def close(self) -> None:
         """Close files and connections. The store must not be used afterwards."""
@@ -79,8 +79,8 @@ class Shown(NamedTuple):
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
         """Return a `Shown` for the two times that a store has recorded for some rows, both in seconds since 1970.
 
-        `at` is when the rows became visible; None means unknown. `ready` is when all these rows were in their two-phase
-        transaction: at the pre-commit or shortly before. If `ready` is None, there was no such transaction, so the rows
+        `at` is when the rows became visible; None means unknown. `ready` is when their two-phase transaction contained
+        all of them: at the pre-commit or shortly before. If `ready` is None, there was no such transaction, so the rows
         were visible at once.
         """
         if at is None:
@@ -99,13 +99,10 @@ class Clocked(Protocol):
     """A store that records when its rows became visible or were pre-committed."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and call `tell` with the times of each group of rows before the group begins.
-
-        All rows of a group have the same times.
-        """
+        """Yield the rows of `history` in groups with equal times, and before each group call `tell` with its times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield a pair for each row that is pre-committed but still hidden: the row and the time of its pre-commit.
+        """Yield (row, time of its pre-commit) for each row that is pre-committed but still hidden.
 
         A store that cannot tell which hidden rows are pre-committed yields all hidden rows, with the times of their
         writes.
@@ -138,17 +135,17 @@ class Keyed(Protocol):
 class Atomic(Protocol):
     """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer.
 
-    The marker consists of query and batch. It records that the batch is committed, so that a restarted job can skip it.
+    The marker is the pair (query, batch). It records that the batch is committed, so that a restarted job can skip it.
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Return whether the batch is committed."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open a transaction with the batch's marker (see `Atomic`), and yield a function that writes one row.
+        """Open a transaction for a `with` block, which gets a function that writes one row.
 
-        The end of the `with` block commits marker and rows. An exception or a crash inside the block leaves neither
-        behind. Raises `JobFailed` if the batch's marker is already committed.
+        The end of the block commits the rows together with the batch's marker. After an exception or a crash inside the
+        block, neither is in the store. Raises `JobFailed` if the batch's marker is already committed.
         """
 
 
@@ -191,7 +188,7 @@ class Fencing(Protocol):
     """A store that can reject the writes of an old driver, which may still run after a new driver has replaced it."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """From now on, reject new transactions of the query's drivers whose number is smaller than `incarnation`.
+        """From now on, reject new transactions of drivers of the query with a number smaller than `incarnation`.
 
         A two-phase transaction that such a driver has already begun stays as it is; recovery commits or aborts it.
         Raises `JobFailed` if a driver with a greater number has called this method before.

@@ -3,12 +3,12 @@
     appended.jsonl                   rows that were visible at once, in order
     staging/HANDLE.open              a transaction that is being written
     staging/HANDLE.prepared          a transaction that waits for its commit
-    staging/HANDLE.atomic            a single writer's transaction, worthless if the writer dies
+    staging/HANDLE.atomic            a batch with a marker; if its writer dies, nobody can commit it
     committed/NUMBER-HANDLE.jsonl    a visible transaction; the numbers give the order of visibility
 
 The files are also the history of what readers could see. A lock on `staging` lets one process at a time rename files;
-the kernel releases the lock when its holder dies. Nothing that another process needs is kept in memory. A folder of
-files cannot upsert.
+the kernel releases the lock when the process dies. Whatever another process needs is in the files, not in memory. A
+folder of files cannot upsert.
 """
 
 import os
@@ -103,8 +103,7 @@ class StagedFile:
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
-            # The rows must be durable before the rename that announces them: otherwise the new name could survive a
-            # loss of power without its rows.
+            # The rows must be durable before the rename: otherwise the new name could survive a power cut without them.
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
@@ -163,7 +162,7 @@ class FilesStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and call `tell` with the times of each group of rows before the group begins.
 
-        The first group are the rows that were appended without a transaction; their times are unknown. Each committed
+        The first group is the rows that were appended without a transaction; their times are unknown. Each committed
         transaction is another group. Its rows were complete at the last write to the transaction's file (mtime), and
         became visible when this file was renamed (ctime).
         """
@@ -196,7 +195,7 @@ class FilesStore:
         """Fsync the appended rows and close all files. The file of an open transaction stays in `staging`."""
         for staged in self._staged:
             staged.close()
-        # Cleared first, as after a failing fsync another file may have this descriptor.
+        # Cleared first: after a failed fsync the descriptor is closed, and its number may belong to another file.
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with durable.explained(self._log):
@@ -222,12 +221,14 @@ class FilesStore:
         """
         with self._changing():
             self._refuse_marked(handle)
-            # The earlier writer may still live; then its rename finds its file missing and fails.
-            self._drop_earlier(handle)
+            # An earlier writer of this batch may still live; then its rename finds its file missing and fails.
+            for path in self._staged_paths(ATOMIC):
+                if Handle.parse(path.stem)[:2] == handle[:2]:
+                    path.unlink()
             staged = self._stage(handle, ATOMIC)
         try:
             yield staged.write
-            # The fsync is outside of the lock, because it may take long, and other writers need the lock only briefly.
+            # The fsync is outside of the lock, because it may take long, and other writers need the lock meanwhile.
             staged.seal()
             with self._changing():
                 # Another writer of the batch may have committed while this one wrote.
@@ -253,7 +254,7 @@ class FilesStore:
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
                 raise not_prepared(self.folder, handle)
-            # Also after another process's rename, because that process may have died before the sync.
+            # Also if another process renamed the file, because that process may have died before it synced the folders.
             self._sync()
 
     def abort(self, handle: Handle) -> None:
@@ -274,14 +275,14 @@ class FilesStore:
                 yield
 
     @contextmanager
-    # Reading a store must not create it, and without a folder there is nothing to lock.
+    # A commit or abort must not create a missing store, and without a folder there is nothing to lock.
     def _changing_what_is_there(self) -> Iterator[None]:
         with durable.explained(self.folder), durable.locked(self._staging) if self._staging.is_dir() else nullcontext():
             yield
 
     def _sync(self) -> None:
-        # The folder that gained the file is synced first. After a loss of power between the two syncs the file may be
-        # in both folders, and a second commit would find it; in the other order it could be in neither.
+        # The folder that gained the file is synced first. After a power cut between the two syncs the file may be in
+        # both folders, and a second commit would find it; in the other order it could be in neither.
         durable.sync_folder(self._committed)
         durable.sync_folder(self._staging)
 
@@ -300,11 +301,6 @@ class FilesStore:
 
     def _staged_paths(self, *suffixes: str) -> list[Path]:
         return [self._staging / name for name in names(self._staging) if name.endswith(suffixes)]
-
-    def _drop_earlier(self, handle: Handle) -> None:
-        for path in self._staged_paths(ATOMIC):
-            if Handle.parse(path.stem)[:2] == handle[:2]:
-                path.unlink()
 
     def _committed_names(self) -> list[str]:
         return sorted(filter(_COMMITTED.fullmatch, names(self._committed)))

@@ -6,7 +6,7 @@ from the start, each with the transaction's handle. A transaction is committed w
 which shows that two-phase commit needs a store that hides them.
 
 The table `changes` logs what an outside reader could have seen, in order: SQLite has one writer at a time, so the order
-of the log is the order of visibility. Nothing that another process needs is kept in memory.
+of the log is the order of visibility. Whatever another process needs is in the database, not in memory.
 """
 
 import os
@@ -41,12 +41,10 @@ _CLOCK = """
 CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL, ready REAL);
 CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT NULL);
 """
-"""The tables of times: `moments` when changes up to the id `last` became visible, `votes` when a handle was prepared.
-
-A database of an earlier version without these tables can still be read and continued.
-"""
+"""The tables of times. `moments` says when the changes up to the id `last` became visible, and `votes` when a
+transaction was prepared. Databases of earlier versions lack these tables, but can still be read and extended."""
 _UNKNOWN = "INSERT OR IGNORE INTO moments SELECT max(id), NULL, NULL FROM changes HAVING max(id) IS NOT NULL"
-"""The statement that marks the times of all rows from an earlier version as unknown."""
+"""Marks the times of all rows from an earlier version as unknown."""
 _MOMENT = """
 INSERT OR IGNORE INTO moments (last, at, ready)
 SELECT max(id), ?, (SELECT at FROM votes WHERE handle = ?) FROM changes HAVING max(id) IS NOT NULL
@@ -89,7 +87,7 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 class SimulatedTransaction:
     """One simulated transaction for two-phase commit, which SQLite itself does not support.
 
-    The transaction's rows are in the table `rows` at once, but the view `visible` omits them until the commit.
+    Before the commit, the transaction's rows are in the table `rows`, but the view `visible` omits them.
     """
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
@@ -115,7 +113,7 @@ class SimulatedTransaction:
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
-            # One transaction for the remaining rows and the vote, because a vote without its rows could not be kept.
+            # One transaction for the remaining rows and the vote, because a vote promises that no row is missing.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
             connection.execute("INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()])
@@ -123,7 +121,7 @@ class SimulatedTransaction:
 
     def _insert(self, connection: sqlite3.Connection) -> None:
         query = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
-        # The number distinguishes this begin from a later one under the same name, after an abort in between.
+        # After an abort the name may be used again, with another number.
         if connection.execute(query, [self._number, self._name]).fetchone() is None:
             raise JobFailed(
                 f"The transaction {self._name} cannot continue, because a recovery or another writer has aborted it; "
@@ -205,7 +203,10 @@ class SQLiteStore:
         with closing(connection):
             with self._explained():
                 connection.execute("BEGIN IMMEDIATE")
-                _mark(connection, handle)
+                try:
+                    connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
+                except sqlite3.IntegrityError:
+                    raise already_committed(handle) from None
 
             def write(row: Observation) -> None:
                 with self._explained():
@@ -257,7 +258,8 @@ class SQLiteStore:
         with self._lock, self._explained():
             if self._connection is None:
                 self._connection = self._connect_to_write()
-            # At once, as a reader that wants to write later fails if another connection has written meanwhile.
+            # IMMEDIATE takes the write lock now. A transaction that begins by reading fails at its first write if
+            # another connection has written meanwhile.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -265,7 +267,7 @@ class SQLiteStore:
                 _note_moment(self._connection)
                 self._connection.execute("COMMIT")
             finally:
-                # SQLite may have rolled back itself, and a second ROLLBACK would hide the error.
+                # SQLite may have rolled back by itself; another ROLLBACK would fail and hide the first error.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
@@ -298,12 +300,12 @@ class SQLiteStore:
             check_same_thread=False,
         )
         try:
-            # Set explicitly, because builds of SQLite have different defaults: with NORMAL a commit in WAL mode is not
-            # synced, and the engine's decision could outlive the rows that it is about.
+            # Set explicitly, because builds of SQLite have different defaults. With NORMAL, SQLite does not sync a
+            # commit in WAL mode, so after a power cut the engine's decision could be there and the rows lost.
             connection.execute("PRAGMA synchronous = FULL")
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
                 raise InvalidInput(
-                    f"{self.path}: this database is not a store of the lab; move it away, or choose another place."
+                    f"{self.path}: this database is not a store of the lab; move it away, or choose another path."
                 )
         except BaseException:
             connection.close()
@@ -313,7 +315,7 @@ class SQLiteStore:
     def _create(self) -> None:
         # The database gets its name when it is complete, so no other process sees an incomplete one.
         durable.make_folder(self.path.parent)
-        # SQLite would write the changes in a left log into the new database.
+        # SQLite would apply a write-ahead log that an old database has left to the new one.
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(
@@ -338,15 +340,8 @@ class SQLiteStore:
                 yield
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
-                raise  # a defect of the lab, not of the file
+                raise  # a bug in labkit, not a damaged file
             raise _explanation(self.path, error) from error
-
-
-def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
-    try:
-        connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
-    except sqlite3.IntegrityError:
-        raise already_committed(handle) from None
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
@@ -363,11 +358,11 @@ def _explanation(path: Path, error: sqlite3.Error) -> LabError:
     if code == sqlite3.SQLITE_FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return JobFailed(f"{path}: another process has held the database for {PATIENCE:.0f} s; end it and run again.")
+        return JobFailed(f"{path}: another process has locked the database for {PATIENCE:.0f} s; end it and run again.")
     if path.is_dir():
         return InvalidInput(f"{path}: there is a folder where the database file should be; move it away.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
-        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a place that you may write to.")
+        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a path that you may write to.")
     if code == sqlite3.SQLITE_IOERR:
         return JobFailed(f"{path}: the system refused access to the file ({error}); check the disk and run again.")
     return InvalidInput(

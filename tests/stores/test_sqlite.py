@@ -115,7 +115,7 @@ def test_another_writer_is_waited_for_and_then_named(
 ) -> None:
     monkeypatch.setattr(sqlite, "PATIENCE", 0.0)
     with store.transaction(HANDLE), closing(SQLiteStore(path)) as other:
-        with pytest.raises(JobFailed, match="another process has held the database"):
+        with pytest.raises(JobFailed, match="another process has locked the database"):
             other.append(ROW)
         assert list(other.history()) == []
 

@@ -71,7 +71,7 @@ class InputTopic:
             self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
         finally:
             hang_up(writer)
-        # Last, so that only a source that reads beyond the committed lines, at read_uncommitted, receives it.
+        # After all committed lines: a source that reads beyond them, at read_uncommitted, receives this record.
         self._abort_one(newest)
         state = {"homes": homes, "written": lines[-1][0] + 1}
         durable.replace(self._folder / "homes", json.dumps(state))
@@ -123,7 +123,7 @@ class InputTopic:
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
                 sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
-                # In portions, or a million futures would pile up before a refusal is seen.
+                # In portions: otherwise a million futures would pile up before this process notices a refusal.
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()

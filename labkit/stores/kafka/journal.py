@@ -1,6 +1,6 @@
 """The lab's own files about Kafka transactions: which names are used, and which transactions are pre-committed.
 
-NAME.open        begun; a name is never used twice
+NAME.open        begun; the name can be used again only after an abort
 NAME.prepared    {"id", "epoch", "rows"}: the vote, with which any process can commit
 NAME.committed   the coordinator has confirmed the commit
 NAME.lost        the coordinator aborted a pre-committed transaction
@@ -92,7 +92,7 @@ class Journal:
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
 
-        If they differ from those that `begin` returned, the transaction was aborted, and its name was used again.
+        A pair other than the one that `begin` returned means that the transaction was aborted and its name used again.
         """
         try:
             status = self._path(handle, OPEN).stat()

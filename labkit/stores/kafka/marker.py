@@ -1,7 +1,7 @@
 """Rows and a batch marker in one Kafka transaction: the marker is a committed offset of a group without members.
 
 A Kafka transaction can contain records and offsets of groups (KIP-98, KIP-447). So each batch has its own consumer
-group, and an offset committed for that group marks the batch as done atomically with the rows. One transactional id
+group, and the transaction also commits an offset for that group, which marks the batch as done. One transactional id
 serves all batches of a query: the next writer initialises it, which aborts a dead writer's open transaction and fences
 a writer that only seemed dead.
 """
@@ -26,7 +26,8 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
     """Return whether the batch is committed; wait for the end of a commit of the query that is in progress."""
     if (name := topic.find()) is None:
         return False
-    # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
+    # Kafka answers EndTxn before it has written the end of the transaction into the partitions. Without this wait, a
+    # commit in progress would look like no commit.
     topic.coordinators.settled(transactional_id(topic, query))
     return bool(topic.coordinators.group_offsets(_group(name, query, batch)))
 
@@ -51,7 +52,7 @@ def marked(
         with explained(topic.address):
             initialise(writer, topic.timeout)
         refuse_fenced(handle.query, handle.incarnation)
-        # Final only now, as initialising the id has ended any transaction of an earlier writer.
+        # Checked only now, because initialising the id has ended any transaction of an earlier writer.
         if has_marker(topic, handle.query, handle.batch):
             raise already_committed(handle)
         with explained(topic.address):

@@ -83,7 +83,7 @@ class KafkaStore:
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows after the last stable offset, except those of aborted transactions.
 
-        The transactions of the rows that it yields are open, or are committed but later in the log than an open one.
+        Their transactions are open, or committed but later in the log than an open one.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -91,14 +91,16 @@ class KafkaStore:
     def uncommitted(self) -> Iterator[Observation]:
         """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted transactions.
 
-        The field `visibility` of each row says whether its transaction is now committed, open or aborted.
+        The field `visibility` of a row in a transaction is `ABORTED` if the transaction was aborted, and otherwise
+        `PRECOMMITTED`.
         """
         if self.topic.find() is not None:
             # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
             kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
             kept |= {entry.position for entry in self._undecided()}
             for entry in self._reader(READ_UNCOMMITTED).read():
-                yield _as_read_early(entry, aborted=entry.position not in kept)
+                early = Visibility.PRECOMMITTED if entry.position in kept else Visibility.ABORTED
+                yield entry.row if entry.owner is None else entry.row._replace(visibility=early)
 
     def close(self) -> None:
         """Close all producers and the connection to the broker. A transaction that is still open is not aborted."""
@@ -165,7 +167,7 @@ class KafkaStore:
         with self.journal.changing():
             if self.journal.has(COMMITTED, handle):
                 return Outcome.ALREADY_COMMITTED
-            # Before asking Kafka, which forgets this transaction when its id is initialised.
+            # Looked up before Kafka is asked, because Kafka forgets the transaction when its id is initialised again.
             if self.journal.has(LOST, handle):
                 return Outcome.LOST
             vote = self.journal.vote(handle)
@@ -239,7 +241,7 @@ class KafkaStore:
 
         `capability`, the protocol that the run needs of the store, makes no difference here.
         """
-        # Checked before the run, because the first transaction would be refused only after the JVM has started.
+        # Checked before the run, because Kafka would refuse the first transaction only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
@@ -258,7 +260,7 @@ class KafkaStore:
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
-        # The open transaction under this name may be another writer's, and is then not committed here.
+        # The open transaction under this name may belong to another writer; then this method must not commit it.
         is_ongoing = _is(description, Stage.ONGOING, vote.producer)
         if is_ongoing:
             coordinators.end(name, vote.producer, commit=True)
@@ -273,7 +275,7 @@ class KafkaStore:
         """Find out from the rows in the topic how a transaction ended that Kafka's coordinator has forgotten."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
-        # Before the last stable offset all is decided, so a row missing at read_committed was aborted.
+        # Before the last stable offset every transaction is decided, so a row missing at read_committed was aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
         is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
@@ -294,9 +296,3 @@ class KafkaStore:
 
 def _is(description: TransactionDescription | None, stage: Stage, producer: Producer) -> bool:
     return description is not None and description.stage is stage and description.producer == producer
-
-
-def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:
-    if entry.owner is None:
-        return entry.row
-    return entry.row._replace(visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED)

@@ -3,8 +3,8 @@
 The job reads a replayable log, writes the records of one checkpoint interval into one transaction, pre-commits at the
 barrier, completes the checkpoint, and commits. After a failed write it restarts from its last complete checkpoint;
 after `ATTEMPTS` failures it restarts with a timeout that is long enough. A broker looks for expired transactions only
-every few seconds, so a job whose transaction is too old waits until the broker has aborted it: otherwise chance would
-decide the result. `labkit.sim.models.kafka_log.timeouts` simulates the same job.
+every few seconds, so a job whose transaction is too old waits until the broker has aborted it. Otherwise the result
+would depend on chance. `labkit.sim.models.kafka_log.timeouts` simulates the same job.
 """
 
 import time
@@ -34,7 +34,7 @@ ATTEMPTS = 2
 PATIENCE = 60.0
 """Seconds within which the broker must abort an expired transaction; by default it looks for them every 10 s."""
 
-WAITS = "the job waits until Kafka looks"
+WAITS = "the job waits until Kafka has aborted it"
 """The words in `TimeoutTrial.steps` that mark a wait until the broker has aborted an expired transaction."""
 
 _LOOK = 0.1
@@ -171,7 +171,7 @@ class _Job:
 
     def _write(self, store: KafkaStore, handle: Handle, interval: float) -> None:
         transaction = store.begin(handle)
-        # A busy broker may need as long as an interval for this, and the first record would come with the barrier.
+        # The clock starts only now, because a busy broker may need as long as a whole interval to begin a transaction.
         self._began = time.monotonic()
         self._opened = None
         for number, moment in enumerate(self._moments):
@@ -216,7 +216,7 @@ class _Job:
         announcement = f"attempt {self._attempt}: Kafka has aborted the transaction"
         if not any(announcement in step for step in self.tried.steps):
             self._say(f"{announcement}, which was open for more than {described.timeout:g} s")
-        # Kafka decides to abort, and writes the marker later; in between, the partition might accept a late write.
+        # Kafka first decides to abort, then writes the marker; in between, the partition might accept a late write.
         return described.stage is Stage.COMPLETE_ABORT
 
     def _say(self, what: str) -> None:

@@ -111,7 +111,7 @@ class Topic:
                 client_id="labkit-writer",
                 transactional_id=transactional_id,
                 transaction_timeout_ms=int(self.timeout * 1000),
-                # A topic that the broker creates by itself has its default number of partitions, but the lab needs one.
+                # The broker would create the topic with its default number of partitions, but the lab needs one.
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,
                 request_timeout_ms=10_000,
@@ -141,7 +141,7 @@ class Topic:
         try:
             draft.write_text(f"labkit-{uuid.uuid4().hex[:16]}", encoding="ascii")
             with suppress(FileExistsError):
-                # A link fails if the name exists; after a rename, the first writer would write to another topic.
+                # A link fails if the name exists; a rename would replace the name that another process uses already.
                 os.link(draft, self.folder / "topic")
         finally:
             draft.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
 """Direct requests to Kafka's transaction coordinator, and all uses of private names of kafka-python.
 
-A process can finish a transaction that another began by sending EndTxn with its transactional.id, producer id and
-epoch. It must not start a producer, because InitProducerId would abort the transaction (KIP-98). Sending the request
-ourselves needs two private names of kafka-python and returns the broker's own error code. The alternative, resuming a
-KafkaProducer as Flink's connector does by reflection (FlinkKafkaInternalProducer.resumeTransaction), needs four, waits
-without a limit, and merges several codes. EndTxn is sent in version 3, as kafka-python's producer does (transaction
-version 1); in that version a second commit under the same epoch is no error.
+A process can finish a transaction that another began: it sends EndTxn with the transaction's transactional.id, producer
+id and epoch. It must not start a producer, because InitProducerId would abort the transaction (KIP-98). Sending the
+request ourselves needs two private names of kafka-python and returns the broker's own error code. The alternative,
+resuming a KafkaProducer as Flink's connector does by reflection (FlinkKafkaInternalProducer.resumeTransaction), needs
+four private names, waits without a limit, and reports several codes as one error. We send EndTxn in version 3, as
+kafka-python's producer does (transaction version 1); in that version a second commit under the same epoch is no error.
 """
 
 import logging
@@ -40,7 +40,7 @@ _END_TXN, _INIT_PRODUCER_ID = 3, 4
 _MAXIMUM = "transaction.max.timeout.ms"
 _PAUSE = 0.01
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())  # important errors are raised, as one sentence
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # labkit raises important errors, as one sentence
 
 
 class Producer(NamedTuple):
@@ -166,7 +166,7 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
                 f"the broker's metadata did not list partition {partition.partition} of the topic {partition.topic} "
                 f"within {PATIENCE:g} s"
             )
-        # An answer that was under way at the subscription clears the client's own request.
+        # Asked again: the client forgets its own request if an older answer arrives after the subscription.
         reader._cluster.request_update()  # noqa: SLF001 - no public name
         time.sleep(_PAUSE)
 
@@ -230,7 +230,7 @@ class Coordinators:
     def setting(self, name: str) -> str | None:
         """Return the value of a broker setting as text; None if there is none, or this user may not read it."""
         with explained(self._address), suppress(errors.AuthorizationError):
-            # The configuration belongs to a broker, whose number has different names in versions of the protocol.
+            # The setting belongs to a broker, and versions of the protocol name the field with its number differently.
             brokers = self.admin.describe_cluster()["brokers"]
             number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {name: None})
@@ -314,7 +314,7 @@ class Coordinators:
                 lambda: InitProducerIdRequest(
                     transactional_id=name,
                     transaction_timeout_ms=int(timeout * 1000),
-                    # -1 for both asks for the next epoch, whoever holds the id now.
+                    # -1 for both asks for the next epoch, whichever producer has the id now.
                     producer_id=-1,
                     producer_epoch=-1,
                     max_version=_INIT_PRODUCER_ID,

@@ -35,7 +35,7 @@ class KafkaTransaction:
         try:
             with explained(topic.address):
                 initialise(self._writer, topic.timeout)
-                # Recovery may have aborted this name before it was initialised; a later abort fences this writer.
+                # If recovery aborted this name before this line, the check fails; a later abort fences this writer.
                 journal.refuse_fenced(handle.query, handle.incarnation)
                 self._writer.begin_transaction()
         except LabError:
@@ -79,7 +79,7 @@ class KafkaTransaction:
                 raise self._aborted("another process has aborted the transaction")
             flush(self._writer)
             self._check(self._sent)
-            # After some errors (KIP-360) the client raises its epoch, which aborts, and the vote would be empty.
+            # After some errors (KIP-360) the client raises its epoch, which aborts the transaction.
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("after an error, the Kafka client began a new epoch, which aborts the transaction")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))

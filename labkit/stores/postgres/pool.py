@@ -25,7 +25,8 @@ from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
-"""The number of idle connections that a process keeps. A writer uses two: for its transaction, and for notes on it."""
+"""The number of idle connections that a process keeps. A writer uses two: one for its transaction, and one for the rows
+of `opened` and `staged`, with which other processes can see the transaction."""
 
 IDLE_SECONDS = 10.0
 """Seconds after which the server closes an idle connection (`idle_session_timeout`, from PostgreSQL 14)."""
@@ -73,7 +74,7 @@ class Pool:
         try:
             with explained(connection, self.place):
                 connection.execute(self._settings())
-                # A suspended or forgotten process must not hold one of the server's few connections for ever.
+                # A suspended or forgotten process must not occupy one of the server's few connections for ever.
                 if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
                     connection.execute(f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode())
         except BaseException:
@@ -133,7 +134,7 @@ class Keeper:
     def take(self, key: str, now: float) -> Connection | None:
         """Remove and return an idle connection for this key (server and settings), or None; `now` is the time."""
         with self._lock:
-            # The freshest first, because the server will close it last.
+            # The most recently used first, because the server will close it last.
             for entry in [each for each in reversed(self._kept) if each[0] == key]:
                 self._kept.remove(entry)
                 if is_usable(entry[1], now):
@@ -153,7 +154,10 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """In a forked child process, drop the connections without closing them, because the parent still uses them."""
+        """In a forked child process, set the connections aside unclosed, because the parent still uses them.
+
+        Without a reference to them, Python would close them.
+        """
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 

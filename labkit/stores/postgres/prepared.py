@@ -84,7 +84,7 @@ class OpenTransaction:
             self._connection = None
             connection.close()
             self._pool.give(connection)
-            # An abort looks as if the server were gone; the row in `opened` tells the two apart.
+            # An abort ends the connection, as if the server were gone. Only after an abort is the row in `opened` gone.
             if isinstance(error, ServiceUnavailable) and self._was_aborted():
                 raise self._aborted() from error
             raise
@@ -105,7 +105,7 @@ _DECIDE = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO committed VALUES ((SELECT handle FROM gone))
 """
-"""Deletes the transaction's row in `opened`; fails if an abort has deleted it, because a handle must not be null.
+"""Deletes the transaction's row in `opened`. If an abort has deleted the row, the statement inserts null and so fails.
 
 After a failure the server skips the next statement, PREPARE TRANSACTION.
 """
@@ -187,7 +187,7 @@ def _give_up(connection: Connection, handle: Handle) -> None:
 
     Raises `JobFailed` if a later driver of the query has called `fence`, so that this driver may not write any more.
     """
-    # Whether the server skipped statements after an error or has opened a transaction.
+    # Needed in both cases: after an error, and if the server has opened the transaction without a row in `opened`.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:

@@ -31,7 +31,7 @@ TABLES = files("labkit.stores.postgres").joinpath("tables.sql").read_text(encodi
 | `opened`          | the open transactions with their writers |
 | `staged`          | copies of the rows in transactions, which nobody else can read; one array per column |
 
-`at` is the server's clock, read under the lock right before the commit, or for rows in a transaction when written.
+`at` is the server's time right before the commit, under the lock; for rows in a transaction, the time of their write.
 """
 
 HISTORY = """
@@ -50,8 +50,8 @@ SELECT "offset", key, value, batch, attempt, extract(epoch FROM shown), extract(
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt, at, NULL FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
-"""The query for the history with two times per row, in seconds since 1970: when it became visible, and when a
-transaction wrote it (null without a transaction)."""
+"""Like `HISTORY`, with two times per row, in seconds since 1970: when it became visible, and when a transaction wrote
+it (null without a transaction)."""
 WAITING = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt, extract(epoch FROM at)
 FROM staged JOIN pg_prepared_xacts ON gid = %s || handle, unnest(
@@ -62,7 +62,7 @@ WHERE handle NOT IN (SELECT handle FROM committed) AND database = current_databa
 HAS_MOMENTS = """
 SELECT FROM information_schema.columns WHERE table_schema = %s AND table_name = 'visible' AND column_name = 'at'
 """
-"""The query that finds out whether the schema records times; schemas of earlier versions do not."""
+"""Finds out whether the schema records times; schemas of earlier versions do not."""
 HIDDEN = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt FROM staged, unnest(
   offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]

@@ -42,7 +42,7 @@ class SqlConnection:
         """Run one statement, and return the answer, perhaps an SQL error. Raises `ServiceUnavailable` after `close`."""
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
-        # Before the statement is sent: a connection that breaks on the way back may have prepared it.
+        # Recorded first: if the connection breaks before the answer arrives, the server may have prepared it.
         if preparation := _PREPARE.match(statement):
             self.gids.append(preparation[1])
         try:

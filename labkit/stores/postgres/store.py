@@ -7,9 +7,9 @@ read these tables. A transaction is prepared if it is in the server's own list. 
 the table `committed`, so it is committed if others can see the handle there.
 
 Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
-its insert, and commit timestamps follow a clock that may be set back. So a store makes everything visible under one
-advisory lock, which it takes before it draws a number and releases after the commit: numbers rise with visibility. A
-transaction that somebody commits by hand has no number and counts as the last.
+its insert, and commit timestamps follow a clock that may be set back. So a store takes one advisory lock before it
+draws a number, and releases it after the commit: what has a higher number became visible later. A transaction that
+somebody commits by hand has no number and counts as the last.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -139,7 +139,7 @@ class PostgresStore:
                 if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
                     raise not_prepared(self._place, handle)
             finally:
-                # Released only after the commit is visible or has failed: a later number means rows visible later.
+                # Not released before the commit is visible or has failed, so that numbers rise with visibility.
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
@@ -153,7 +153,7 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
-            # A set, because nobody sees yet that a prepared transaction has deleted its row in `opened`.
+            # A set: a prepared transaction is also in `opened`, because the deletion of its row is not committed yet.
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
@@ -162,7 +162,7 @@ class PostgresStore:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
-            # Recovery does not know them, and the replay of their batches would wait for their markers' locks.
+            # Recovery does not know transactions with a marker, and a repeated batch would wait for its marker's lock.
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
