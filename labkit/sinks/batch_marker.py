@@ -1,8 +1,8 @@
-"""Batch marker: the rows of a batch and (query, batch) in one transaction; a batch whose marker exists is skipped.
+"""Batch marker: one transaction writes the rows of a batch and a marker; a batch whose marker exists is skipped.
 
-One transaction needs one writer, so tasks send their rows to the driver, which suits small results only. The marker
-names the query, because batch ids start again at 0 with a new checkpoint, and a marker without the query would make the
-sink skip new data.
+One transaction needs one writer, so tasks send their rows to the driver, which suits small results only. The marker is
+(query, batch): batch ids start again at 0 with a new checkpoint, and a marker without the query would make the sink
+skip new data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """A sink, common in foreachBatch, that writes the rows of a batch and its id as a marker in one transaction."""
+    """A sink, common in foreachBatch, that writes the rows of a batch and its marker in one transaction."""
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
@@ -40,7 +40,7 @@ class BatchMarkerSink(Sink[Atomic]):
             for vote in votes[:-1]:
                 for row in vote.rows:
                     write(row)
-            # Only in the last task's rows, so that the crash comes when those of all other tasks are written.
+            # The failpoint is only in the last task's rows, so that the rows of all other tasks are written before it.
             for row in announce_first_write(votes[-1].rows, self.reach, batch):
                 write(row)
             yield

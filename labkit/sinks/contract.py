@@ -87,7 +87,7 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Before a task writes, abort open or prepared transactions of its earlier attempts, which may hold locks."""
+        """Before a task writes, abort its earlier attempts' open or prepared transactions, which may hold locks."""
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
         """Abort the unfinished transactions that no vote in `votes` names: those of this batch and of earlier batches.
@@ -99,7 +99,7 @@ class Sink(ABC, Generic[StoreT]):
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """Return the steps of a new driver's recovery: commit the batches in `decided`, abort other transactions.
 
-        `decided` has pairs of a batch that must be committed and its votes.
+        `decided` has a pair (batch, votes) for each batch that must be committed.
         """
         return []
 

@@ -90,7 +90,7 @@ class Coordinator(ABC):
         steps = self._resolutions(decided)
         for done, step in enumerate(steps, start=1):
             yield step.carry_out() or step.sentence
-            # A recovery of one step has no middle.
+            # A recovery with a single step has no middle, so it has no such failpoint.
             if done == 1 and len(steps) > 1:
                 self.reach(FailPoint.MID_RESOLVE, 0)
         self._resolved()
@@ -138,7 +138,7 @@ class DecisionOrder(Coordinator):
     def commit_log_durable(self, batch: int) -> None:
         """Commit, in order, all batches with stored votes, up to and including `batch`.
 
-        A lock keeps a second process from doing the same, which would flush a write-ahead log twice.
+        A lock keeps a second process from doing this at the same time, which would flush a write-ahead log twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
@@ -150,8 +150,8 @@ class DecisionOrder(Coordinator):
                 self._handles.forget(stored)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
-        # The engine starts this batch only when `commits/N` of the previous one is durable, whose notification may have
-        # been lost.
+        # The engine has started this batch, so `commits/N` of the previous one is durable, even if its notification was
+        # lost.
         self.commit_log_durable(batch - 1)
         self._handles.write(batch, votes)
         self.reach(FailPoint.AFTER_HANDLES, batch)

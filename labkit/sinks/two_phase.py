@@ -1,4 +1,4 @@
-"""Two-phase commit: a task writes into a transaction and pre-commits it; the driver commits it by handle once decided.
+"""Two-phase commit: a task writes and pre-commits a transaction; after the decision the driver commits it by handle.
 
 The store must be `Transactional`: a transaction stays pending without its writer, any process can finish it, and its
 commit is idempotent. The coordinator decides when to commit, not the sink.

@@ -56,17 +56,16 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]
-        # A crash in between repeats the first half as well, because the store does not record how far a flush has come.
+        # After a crash in between, the first half is written again: the store does not record how far a flush has come.
         for half in self.in_halves(rows, batch):
             self._append(half)
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of recovery: append each log of a decided but unconfirmed batch, then confirm the batch.
+        """Return the steps of recovery: for each decided but unconfirmed batch, append its logs' rows, then confirm it.
 
-        The rows of a log are appended to the store. Logs of undecided batches need no step, because the repeated batch
-        replaces them.
+        Logs of undecided batches need no step, because the repeated batch replaces them.
         """
         return [
             step
@@ -76,13 +75,11 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         ]
 
     def _flushing(self, vote: Vote) -> Resolution:
-        return Resolution(f"flushed the log {vote.handle}, whose batch was decided", lambda: self._flush(vote.handle))
+        sentence = f"flushed the log {vote.handle}, whose batch was decided"
+        return Resolution(sentence, lambda: self._append(self._logged(vote.handle)))
 
     def _confirming(self, batch: int) -> Resolution:
         return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
-
-    def _flush(self, handle: Handle) -> None:
-        self._append(self._logged(handle))
 
     def _append(self, rows: Sequence[Observation]) -> None:
         for begin in range(0, len(rows), CHUNK):
@@ -90,12 +87,9 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
 
     def _confirm(self, batch: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
-        # The confirmation is durable before any log is deleted: a missing log without a confirmation counts as a loss.
+        # The confirmation is durable before any log is deleted: a missing log without one counts as lost rows.
         durable.replace(self._confirmation(batch), "")
-        self._forget_before(batch)
-
-    def _forget_before(self, batch: int) -> None:
-        for path in self.folder.iterdir():
+        for path in self.folder.iterdir():  # delete the files of earlier batches
             number = path.name.partition(".")[0].partition("-")[0]
             if number.isdigit() and int(number) < batch:
                 path.unlink(missing_ok=True)

@@ -123,8 +123,8 @@ def _numbers(folder: Path) -> list[int]:
 class DriverLock:
     """The lock on a checkpoint, which keeps two drivers from running its query at the same time.
 
-    Creating the object takes the lock. It is held until `release` is called or the process ends. Raises `InvalidInput`
-    if another driver holds the lock, or if processes of a dead driver still run.
+    Creating the object takes the lock, which lasts until `release` or the end of the process. Raises `InvalidInput` if
+    another driver holds the lock, or if processes of a dead driver still run.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -188,7 +188,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
-        # For batches that the lab did not start there are no votes, so recovery would not know their transactions.
+        # There are no votes for batches that another program planned, so recovery would not know their transactions.
         if checkpoint.offset_log():
             raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another directory.")
         identity, incarnation = wanted, 0

@@ -1,8 +1,8 @@
 """Configure executors for a master that is not local, and check the conditions for a run on it.
 
-Worker processes of the cluster start the executors, on this host or another; so executors inherit nothing from the
-driver and outlive it for a moment. They must find the checkpoint, and a store that consists of files, under the same
-path as the driver: on one host, or on a shared disk.
+The cluster's workers start the executors, on this host or another; so executors inherit nothing from the driver and
+outlive it for a moment. They must find the checkpoint, and a store that consists of files, under the same path as the
+driver: on one host, or on a shared disk.
 """
 
 import os

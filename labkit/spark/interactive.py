@@ -1,8 +1,8 @@
 """A Spark session for a notebook: quiet, and ended together with the notebook's kernel.
 
 The JVM runs in its own process session, so that interrupting the kernel does not end it. A guard process ends the JVM
-and deletes its directory when the kernel is gone, even if it was killed. No variable stays in the environment, because
-drivers of crash runs inherit it and must not find this JVM.
+and deletes its directory when the kernel is gone, even if it was killed. The JVM's variables do not stay in the
+environment, because drivers of crash runs inherit it and must not connect to this JVM.
 
     python -m labkit.spark.interactive FOLDER PID      the guard
 """
@@ -56,7 +56,7 @@ def interactive_session() -> "SparkSession":
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is None:  # noqa: SLF001 - a session of the user's own is left alone
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - otherwise the user's own session is returned
         process, scratch = _engine()
         if process.poll() is not None:
             raise ServiceUnavailable("Spark has ended in this kernel. Restart the kernel, and run the cells again.")
@@ -88,7 +88,7 @@ def _engine() -> "tuple[subprocess.Popen[bytes], Path]":
     except BaseException:
         kept.close()
         raise
-    # An interpreter that ends normally waits until Spark has ended, so that nothing is left.
+    # An interpreter that ends normally waits here until Spark has ended, so that no process or file is left.
     atexit.register(kept.close)
     return process, scratch
 

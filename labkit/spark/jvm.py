@@ -1,8 +1,8 @@
 """Start the JVM of a driver directly, with settings for small runs or for bulk, and connect a Spark session to it.
 
 PySpark's launcher script starts a second JVM and polls; here the JVM starts at once while Python imports pyspark. The
-settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run gets none of
-them.
+settings that make three records fast make five million slow (only the quick compiler C1, no code generation), so a bulk
+run gets none of them.
 """
 
 import os
@@ -77,7 +77,7 @@ _EVERY_RUN = {
 """The configuration of every driver: no web page, and no batch when there is no new data."""
 
 NO_ZYGOTE: Mapping[str, str] = {}
-"""No environment variables, so that Spark starts a new interpreter for each of its Python processes."""
+"""An empty set of environment variables, with which Spark starts a new interpreter for each of its Python processes."""
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """The configuration with which only this host can reach the driver; used unless executors may be on other hosts."""
@@ -246,7 +246,7 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
         encoding="ascii",
     ) as file:
         file.write(cluster.to_properties(configuration | profile.configuration))
-    # No directory of this run, because an archive of classes works only for JVMs with equal class paths.
+    # The class path has no folder of this run, because a class-data archive works only for JVMs with equal class paths.
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
 

@@ -9,8 +9,6 @@ from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import IN_TASK, Crash
 
 _MASTER = re.compile(r"spark://[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*|local-cluster\[(?P<number>\d+),(?P<cores>\d+),\d+\]")
-
-
 _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
 
 

@@ -1,7 +1,7 @@
 """The external systems of the job `shop`: a list of prices that it looks up, and the mails that it has sent.
 
-Both are files outside of the checkpoint, so no batch, transaction or recovery changes them back. The module does not
-import Spark, because the runner edits the prices and a notebook counts the mails.
+Both are files outside of the checkpoint, so no recovery undoes their changes. The module does not import Spark, because
+the runner edits the prices and a notebook counts the mails.
 """
 
 import json
@@ -45,9 +45,9 @@ class Outside:
 
     def edit(self) -> dict[str, int]:
         """Raise every price by 1, and return the new price list as a dict from item to price."""
-        dearer = {item: price + 1 for item, price in self.read().items()}
-        self._write(dearer)
-        return dearer
+        raised = {item: price + 1 for item, price in self.read().items()}
+        self._write(raised)
+        return raised
 
     def read(self) -> dict[str, int]:
         """Return the current price list as a dict from item to price."""

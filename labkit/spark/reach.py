@@ -1,7 +1,7 @@
-"""The code that a process runs at a failpoint (the place of a planned crash): write a proof, and wait to be killed.
+"""What a process does at the failpoint of a planned crash: it writes a file as evidence, and waits to be killed.
 
-The proof is a file, called evidence, that says which process reached which failpoint. The process does not kill itself,
-because it would run on for a moment after sending the signal; `labkit.host.processes.supervisor` kills from outside.
+The evidence says which process reached which failpoint. The process does not kill itself, because it would run on for a
+moment after sending the signal; `labkit.host.processes.supervisor` kills from outside.
 """
 
 import itertools
@@ -124,9 +124,9 @@ def executor() -> int | None:
 class Turn:
     """Makes the tasks of a batch write one after the other, in the order of their partitions. Each task has a `Turn`.
 
-    The order makes runs repeatable: whenever a run is repeated, the same tasks have written before its crash. The tasks
-    must run at the same time; they communicate by files next to `evidence`. `batch_dies` means that the crash kills all
-    tasks of the batch, not only those of one executor.
+    So in every repetition of a run the same tasks have written before the crash. The tasks must run at the same time;
+    they communicate by files next to `evidence`. `batch_dies` means that the crash kills all tasks of the batch, not
+    only those of one executor.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -134,7 +134,7 @@ class Turn:
         self._batch_dies = batch_dies
         self._folder = evidence.with_suffix(".turns")
         self._before = range(partition)
-        self._behind = range(partition + 1, partitions)
+        self._after = range(partition + 1, partitions)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
         """Wait until all tasks with a lower partition number have finished, then return the rows to write."""
@@ -151,10 +151,10 @@ class Turn:
         """Wait until all later tasks have announced whether they have rows; return whether none of them has any."""
         spoken = ("empty", "rows")
         self._wait(
-            lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
+            lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._after),
             "the later tasks",
         )
-        return not any(self._has_reported(other, "rows") for other in self._behind)
+        return not any(self._has_reported(other, "rows") for other in self._after)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until `condition` holds, or, if another task reaches the failpoint first, wait to be killed.
@@ -169,7 +169,7 @@ class Turn:
 
     def _say(self, word: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # A file, because tasks are processes that share only the disk.
+        # A file, because tasks are separate processes, which share only the disk.
         (self._folder / f"{self._partition}.{word}").touch()
 
     def _has_reported(self, partition: int, word: str) -> bool:

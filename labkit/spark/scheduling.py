@@ -1,4 +1,4 @@
-"""Run commands as Spark tasks, one task per command.
+"""Run commands as Spark tasks, one task per command, for example the shards of a grading.
 
 Spark runs a command again if its executor dies, so a command must be safe to run twice, even at the same time, and must
 store its results itself.

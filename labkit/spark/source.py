@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""The reader remembers the byte position of every line whose number is a multiple of this, to start near any line."""
+"""The reader remembers the byte position of every 1000th line, so that it can start to read near any line."""
 
 
 class LogSource(DataSource):
@@ -119,7 +119,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield offset, raw.removesuffix(b"\n")
 
     def _index(self) -> None:
-        # One pass is enough, because this process lives as long as the query, and the log of a run does not grow.
+        # One pass is enough, because this process runs as long as the query, and a run's input does not grow.
         if self._lines:
             return
         for raw in log_lines(self._path):
@@ -132,7 +132,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._armed is None or self._commits is None:
             return
         batch = self._armed.crash.batch
-        # The driver can also learn this from the notification, which may be late or lost.
+        # The file counts and not the notification of the batch, which may be late or lost.
         if (self._commits / str(batch)).exists():
             pass_commit_log(self._armed.reach, batch)
 

@@ -94,9 +94,9 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running query with one of the lab's sinks. In some orders the sink commits only after Spark wrote `commits/N`.
+    """A running query with one of the lab's sinks.
 
-    A thread of this object makes these commits.
+    In decision order the sink commits a batch only after Spark has written `commits/N`; a thread does that here.
     """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
@@ -109,9 +109,9 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Tell the query that Spark has finished a batch, so that the batch's transactions can be committed.
+        """Start to commit the transactions of a batch that Spark has finished, and return at once.
 
-        The method returns at once. If a notification is lost, the next one also commits this batch.
+        If a notification is lost, the next one also commits this batch.
         """
         self._notified.put(batch)
 
@@ -134,7 +134,7 @@ class LabQuery:
         try:
             self.query.awaitTermination()
         except Exception as error:
-            with suppress(Exception):  # an engine that does not answer cannot report the end of the query
+            with suppress(Exception):  # a JVM that does not answer cannot say whether the query still runs
                 if not self.query.isActive:
                     self._free()
             raise JobFailed(f"the query failed: {reason(error)}") from error
@@ -274,7 +274,7 @@ def start(
     if chosen not in possible:
         able = " or ".join(each for each in Strategy if chosen in orders(each))
         raise InvalidInput(
-            f"start(order={order!r}): the sink {sink} does not support this order; leave it out, or use {able}."
+            f"start(order={order!r}): the sink {sink} has no such order; leave it out, or use the sink {able}."
         )
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:

@@ -1,8 +1,8 @@
 """The foreachBatch adapter: a sink strategy in the driver, called by `writeStream.foreachBatch`.
 
-Update mode uses this adapter because a Python Data Source does not support it; most people also write their sinks this
-way. The rows of a batch are divided among two transactions in the order of their keys, so that a crash can happen
-between the two commits. Start queries with `labkit.spark.start`, which locks the checkpoint and recovers first.
+Update mode needs this adapter because a Python Data Source does not support it; most people also write their sinks this
+way. The adapter divides the rows of a batch, in the order of their keys, among two transactions, so that a crash can
+happen between the two commits. Start queries with `labkit.spark.start`, which locks the checkpoint and recovers first.
 """
 
 import time
@@ -75,7 +75,7 @@ class ForeachBatchAdapter:
             if point is FailPoint.BEFORE_PRE_COMMIT:
                 written.append(time.perf_counter())
 
-        # A copy of the sink with another `reach`, which depends on the list.
+        # A copy of the sink that calls the function above at its failpoints.
         sink = replace(coordinator.sink, reach=reach)
         vote = sink.pre_commit(Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number]))
         if written:

@@ -1,9 +1,9 @@
 """A zygote: a process that has imported slow modules and forks each Python process that Spark needs for a query.
 
-Spark starts its source runner and its transformWithState runner anew for every query (StreamingPythonRunner), and also
-the daemons that fork its workers, one per environment (PythonWorkerFactory); each would import for half a second. Here
-Spark starts `launcher.py` instead, which passes its environment and its standard streams to the zygote. The zygote
-forks, and the child runs the program's module as `python -m` would, with the hash seed that Spark would set.
+For every query, Spark starts new Python processes: the runners of its source and of transformWithState
+(StreamingPythonRunner), and the daemons that fork its workers (PythonWorkerFactory). Each would import for half a
+second. Here Spark starts `launcher.py` instead, which passes its environment and its standard streams to the zygote.
+The zygote forks, and the child runs the module as `python -m` would, with the hash seed that Spark would set.
 
 Switch: `zygote` in LABKIT_FAST. On a busy machine a restart took 29 s from SIGKILL to the commit, and 50 s without.
 
@@ -55,12 +55,12 @@ def interpreter(scratch: Path) -> dict[str, str]:
     # The socket of an earlier process in this folder would make the bind fail, although nobody listens there any more.
     place.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
-        # Bound here and inherited, so that a request of the JVM waits while the zygote is still importing.
+        # Bound here and inherited by the zygote, so that a request can already wait while the zygote imports.
         listener.bind(str(place))
         listener.listen(64)
         command = own_python("-m", "labkit.spark.fast.zygote", str(listener.fileno()))
         pipe, kept = subprocess.PIPE, [listener.fileno()]
-        seeded = {"PYTHONHASHSEED": "0", **os.environ}  # as Spark's context gives it to every worker
+        seeded = {"PYTHONHASHSEED": "0", **os.environ}  # Spark sets the same seed for every worker
         process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)
     _kept.append(process)
     settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_FORKED": " ".join(FORKED)}
@@ -99,7 +99,7 @@ def _become(connection: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # Cleared first, because a variable of another query would be wrong here.
+    # Cleared first, because the zygote's variables may be those of another query.
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
