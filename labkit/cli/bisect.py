@@ -126,7 +126,9 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
         version = range_.versions[position]
         trials[position] = trial = _trial(question, settings, demand, version, published.days.get(version, ""))
         if not as_json:
-            print(_line(trial), flush=True)
+            result = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
+            point = f"  [{trial.point}]" if trial.point else ""
+            print(f"{trial.version:<10} {trial.day or '-':<10}  {result}{point}", flush=True)
         _refuse_both_ends(trials, positions)
     answer = Answer(name, range_, trials, notes)
     print(json.dumps(answer.to_json()) if as_json else "\n".join(["", *answer.sentences()]), flush=True)
@@ -151,11 +153,6 @@ def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
     if len(trials) == len(ends) == len({0, count - 1}) and all(each.refused for each in ends):
         reason = ends[-1].not_tried
         raise InvalidInput(f"--versions: neither the oldest nor the newest version could be tested: {reason}")
-
-
-def _line(trial: Trial) -> str:
-    words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
-    return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 
 
 def _trial(question: Question, settings: PipelineSettings, demand: Demand, version: str, day: str) -> Trial:

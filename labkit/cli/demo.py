@@ -1,11 +1,9 @@
 """Defines `labkit demo`, which crashes a word count with every sink and shows what each guarantee does not cover."""
 
 import json
-from typing import Any
 
 from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
-from labkit.core.errors import LabError
 from labkit.runs.crash import run_all
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.report import write_report
@@ -49,7 +47,8 @@ def demo(out: Out = None, as_json: Json = False) -> int:
     lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
     write_report(judged, report, "What is left after a crash", lead)
     if as_json:
-        print(json.dumps({"runs": [_plain(outcome) for outcome in outcomes.values()], "report": str(report)}))
+        plain = [each.to_json() if isinstance(each, Outcome) else {"error": str(each)} for each in outcomes.values()]
+        print(json.dumps({"runs": plain, "report": str(report)}))
     else:
         for title, scenarios in acted:
             print(f"\n{title}\n")
@@ -58,7 +57,3 @@ def demo(out: Out = None, as_json: Json = False) -> int:
                 print(outcome if isinstance(outcome, Outcome) else f"{name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(runs))
-
-
-def _plain(outcome: Outcome | LabError) -> dict[str, Any]:
-    return outcome.to_json() if isinstance(outcome, Outcome) else {"error": str(outcome)}

@@ -136,10 +136,6 @@ def run_explore(options: Search, *, as_json: bool) -> int:
     else:
         states = "classes of states" if options.symmetry else "unique states"
         _print_result(exploration, limit.reason or exploration.stopped, took, states)
-    return _code(exploration)
-
-
-def _code(exploration: Exploration) -> int:
     if exploration.violations or (exploration.exhausted and exploration.never_reached):
         return 1
     return 0 if exploration.exhausted else 2

@@ -1,7 +1,7 @@
 """Defines `labkit orders`, which shows what an order of writes guarantees, and the smallest change that repairs it."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,7 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     an effect writes.
     """
     from labkit.sim.orders.named import fault_of, named
+    from labkit.sim.writes import Write, word_of
     from labkit.teach.orders import Order
 
     question = Question.plan(typed_options(context, options_of(Question), words))
@@ -105,7 +106,8 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     order = Order(named(question.design), fault_of(question.design))
     if question.fault:
         order = order.under(question.fault)
-    changes = order.cheapest(quietly=question.quietly, held=_writes(question.hold)) if question.cheapest else None
+    held = [word_of(Write, each.strip(), "write") for each in question.hold.split(",") if each]
+    changes = order.cheapest(quietly=question.quietly, held=held) if question.cheapest else None
     if as_json:
         print(json.dumps(_plain(order, changes)))
     else:
@@ -128,12 +130,6 @@ def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
     result = standing(read_names(record), meanings, ends or None)
     print(json.dumps(result.to_json()) if as_json else result.text())
     return 0 if result.orders else _UNKNOWN
-
-
-def _writes(hold: str) -> Collection[str]:
-    from labkit.sim.writes import Write, word_of
-
-    return [word_of(Write, each.strip(), "write") for each in hold.split(",") if each]
 
 
 def _table(*, as_json: bool) -> int:
