@@ -168,7 +168,9 @@ class BackgroundRun:
         try:
             self.outcome = self._crash()
         except Cancelled as stopped:
-            self._clear()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # other runs may be in the same folder
+                self._folder.parent.rmdir()
             self._fail(stopped)
         except LabError as error:
             self._fail(error)
@@ -186,11 +188,6 @@ class BackgroundRun:
         self.error, self.status = error, str(error)
         if self.stages:
             self.stages.stop()
-
-    def _clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            self._folder.parent.rmdir()
 
     def _crash(self) -> Outcome:
         run = prepare(self.scenario, self._folder)

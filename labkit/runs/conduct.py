@@ -127,7 +127,8 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
     # On a cluster, the first driver takes all cores, and a second one would wait for them.
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
-    return min(_drivers_allowed(), -(-len(runs) // setup.active))
+    allowed = max(1, min(cores() // 2, psutil.virtual_memory().available // DRIVER_BYTES))
+    return min(allowed, -(-len(runs) // setup.active))
 
 
 def _run_all(
@@ -187,10 +188,6 @@ def _runs_alone(run: Run) -> bool:
 def _kind(run: Run) -> tuple[str | None, str]:
     profile = PROFILE[run.scenario.job]
     return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
-
-
-def _drivers_allowed() -> int:
-    return max(1, min(cores() // 2, psutil.virtual_memory().available // DRIVER_BYTES))
 
 
 def _parked_allowed(side_by_side: int) -> int:

@@ -15,7 +15,7 @@ from labkit.sim.model import Action, Property
 from labkit.sim.parameters import Parameter
 from labkit.sim.trace import blueprint
 from labkit.view.exports import FORMATS, written
-from labkit.view.narration import BROKEN, FAULT_KEYS, KEY_HELP, LIVE_KEY_HELP, Story, first_difference
+from labkit.view.narration import BROKEN, FAULT_KEYS, KEY_HELP, LIVE_KEY_HELP, Story
 from labkit.view.session import Session
 from labkit.view.updates import StoryUpdates
 
@@ -182,8 +182,9 @@ class Presenter:
         session = self.session
         if session.kept is None:
             return {"beside": None, "said": ""}
-        beside = {**StoryUpdates(session.kept).whole(session.differs_at), "keys": _KEYS}
-        return {"beside": beside, "said": _difference(session.story, session.kept)}
+        step = session.differs_at
+        difference = f"The first difference is in step {step}." if step else "No difference from the kept run yet."
+        return {"beside": {**StoryUpdates(session.kept).whole(step), "keys": _KEYS}, "said": difference}
 
 
 def choices(model: str) -> dict[str, object]:
@@ -259,10 +260,3 @@ def _share(prospect: Prospect) -> str:
     percent = min(99, max(1, round(100 * prospect.share)))
     word = "less than " * (prospect.share < 0.01) + "more than " * (prospect.share > 0.99)
     return f"wrong in {word}{percent} %"
-
-
-def _difference(story: Story, kept: Story) -> str:
-    step = first_difference(story, kept)
-    return (
-        f"The first difference from the kept run is in step {step}." if step else "No difference from the kept run yet."
-    )

@@ -61,14 +61,6 @@ def line(steps: Sequence[Step], key: str) -> Html:
     )
 
 
-def _side(share: float) -> str:
-    """Return SVG attributes that put a label to the left of its mark, or to the right near the chart's left edge.
-
-    `share` is the mark's position, from 0 (left edge) to 1 (right edge).
-    """
-    return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
-
-
 def _drawn(track: Track) -> str:
     last = max([point.place for point in track.points] + [place for place, _ in track.moments] + [1])
     most = max([point.value for point in track.points] + [1])
@@ -90,7 +82,9 @@ def _drawn(track: Track) -> str:
         if label == "end":
             continue
         drawn.append(f'<path class="k" d="M{x(place)} 4V{number(HIGH)}"/>')
-        drawn.append(f'<text class="r" x="{x(place)}" y="12" {_side(place / (last + 1))}>killed ✗</text>')
+        # The label is to the left of its mark, or to the right if the mark is near the chart's left edge.
+        side = 'text-anchor="end" dx="-3"' if place / (last + 1) > LABEL / WIDE else 'dx="3"'
+        drawn.append(f'<text class="r" x="{x(place)}" y="12" {side}>killed ✗</text>')
     marked = False
     for point in track.points:
         drawn.append(f'<circle class="d" cx="{x(point.place)}" cy="{y(point.value)}" r="2.5"/>')

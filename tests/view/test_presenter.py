@@ -67,7 +67,7 @@ def test_the_ladder_says_what_the_futures_hold_and_a_jump_goes_to_the_nearest_wr
     alone = rungs["abort_alone(0)"]
     assert (alone["fate"], alone["share"], alone["leads"]) == ("wrong", 1.0, True)
     assert alone["words"] == "always wrong: breaks claim 3 in 1 step at the earliest"
-    assert "Claim 3: “Who voted yes aborts only if that was decided.”" in ladder["said"]
+    assert "Claim 3: “A participant that voted yes aborts only if that was decided.”" in ladder["said"]
     assert rungs["crash(0)"]["fate"] == "mixed"
     presenter.handle({"jump": "crash(0)", "at": 2})
     taken = presenter.session.trace.actions
@@ -153,7 +153,7 @@ def test_a_page_starts_where_its_player_is_and_goes_on():
 def test_a_page_with_two_runs_keeps_both():
     left, right = (find(f"pipeline.{name}").trace for name in ("commit_then_decide", "decide_then_commit"))
     shown = Page(str(left), str(right)).heard[0]["shown"]
-    assert shown["said"].startswith("The first difference from the kept run is in step ")
+    assert shown["said"].startswith("The first difference is in step ")
     assert shown["beside"]["head"] == str(Trace.of(replay(right).model, ()))
 
 

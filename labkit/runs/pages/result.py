@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.verdict import Verdict
 from labkit.runs.pages.diagram import of_run
 from labkit.runs.pages.predicted import expected_of
 from labkit.runs.pages.report import shown, template
@@ -20,7 +19,7 @@ from labkit.view.assets import asset
 from labkit.view.charts import png, seen_over_time
 from labkit.view.signs import LOOKS
 from labkit.view.spacetime import svg
-from labkit.view.timeline import Step, by_key
+from labkit.view.timeline import by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
@@ -53,13 +52,9 @@ def _source(kind: str, content: bytes) -> str:
 
 def _chart(record: RunRecord) -> Any:
     tracks = by_key(record.events)
-    key = _of_interest(record.verdict, tracks)
+    keys = (case.key for cases in record.verdict.witnesses.values() for case in cases)
+    key = next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
     return seen_over_time({record.scenario.label: tracks.get(key, [])}, key)[0]
-
-
-def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
-    keys = (case.key for cases in verdict.witnesses.values() for case in cases)
-    return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:

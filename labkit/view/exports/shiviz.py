@@ -62,7 +62,10 @@ def write(diagram: Diagram, _title: str) -> str:
     """Return a space-time diagram as a log file for ShiViz. Raises `InvalidInput` if the diagram has no step."""
     if not diagram.steps:
         raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
-    hosts = _hosts(diagram.lanes)
+    titles = {lane: re.sub(r"\s+", "_", title) for lane, title in diagram.lanes.items()}
+    given = list(titles.values())
+    # The name of a host is unique and has no spaces, so equal titles get the id of their process appended.
+    hosts = {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}
     lines = [REGEX, ""]
     for each in happenings(diagram):
         clock = {host: each.clock[lane] for lane, host in hosts.items() if lane in each.clock}
@@ -70,10 +73,3 @@ def write(diagram: Diagram, _title: str) -> str:
         lines.append(" ".join(f"step {each.step}: {each.text}".split()))
         lines.append(f"{hosts[each.lane]} {json.dumps(clock, ensure_ascii=False)}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _hosts(lanes: Mapping[str, str]) -> dict[str, str]:
-    """Map the id of each process to its title without spaces; equal titles get the id appended, to be unique."""
-    titles = {lane: re.sub(r"\s+", "_", title) for lane, title in lanes.items()}
-    given = list(titles.values())
-    return {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}
