@@ -95,10 +95,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether a list's items, or a dict's keys and values, have the types in `inside`.
-
-    `inside` has one type for a list, and two types for a dict.
-    """
+    """Return whether a list's items, or a dict's keys and values, have the types in `inside` (one, or two)."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())

@@ -2,6 +2,7 @@
 
 import struct
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,6 +86,19 @@ class ExpectedRecords:
                 table[offset - self.first] = index
         else:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
+
+    def plan(self, planned_batches: Sequence[PlannedBatch]) -> tuple["array[int]", "array[int]"]:
+        """Return each record's planned batch, as its index or -1, and the number of records of each planned batch.
+
+        Raises `InvalidInput` like `check_planned`.
+        """
+        check_planned(planned_batches)
+        batch_of, sizes = array("i", [-1]) * len(self.offsets), array("q")
+        for number, plan in enumerate(planned_batches):
+            begin, end = (bisect_left(self.offsets, offset) for offset in (plan.start, plan.end))
+            batch_of[begin:end] = array("i", [number]) * (end - begin)
+            sizes.append(end - begin)
+        return batch_of, sizes
 
     def place(self, offset: int) -> int:
         """Return the index of the record with this offset, or -1 if there is no such record."""

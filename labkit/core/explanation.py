@@ -36,7 +36,7 @@ from itertools import chain, compress, count, islice
 from operator import gt
 from typing import ClassVar
 
-from labkit.core.expected import FACTS, NUMBER, SIZE, ExpectedRecords, check_planned, refusing_large_numbers
+from labkit.core.expected import FACTS, NUMBER, SIZE, ExpectedRecords, refusing_large_numbers
 from labkit.core.judge import LARGE, judge
 from labkit.core.judge_large import judge_large
 from labkit.core.records import History, Observation, Reading, Record, Visibility
@@ -93,10 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether this explanation tells a user more than the verdict does.
-
-        It does if no failure-free run fits the history, or if it lists random values that readers saw.
-        """
+        """Return whether this tells more than the verdict: that no failure-free run fits, or the random values seen."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -183,7 +180,6 @@ class _Watch(ABC):
     """For each record, the first later record of the same key that may follow it; -1 if none."""
 
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
-        check_planned(history.planned_batches)
         self._table, self._history, self._outcomes = table, history, outcomes
         self._result: Explanation | None = None
         self._events = self._readings = 0
@@ -193,12 +189,9 @@ class _Watch(ABC):
         """For each record, whether it has appeared."""
         self._fresh = array("i")
         """The records of planned batches that appeared since the last reading."""
-        self._batch_of = array("i")
-        """For each record, the index of its planned batch, or -1; empty if the history plans no batches."""
-        self._sizes: list[int] = []
-        """The number of records in each planned batch."""
-        if history.planned_batches:
-            self._plan()
+        plans = history.planned_batches
+        self._batch_of, self._sizes = table.plan(plans) if plans else (array("i"), array("q"))
+        """For each record, the index of its planned batch or -1, and the number of records in each planned batch."""
         self._next = array("i", [-1]) * len(table.keys)
         """For each key, the next of its records that may appear; -1 if none is left, or if any may appear."""
 
@@ -274,14 +267,6 @@ class _Watch(ABC):
             return
         self._refute_row(event, index, events)
         yield event
-
-    def _plan(self) -> None:
-        offsets = self._table.offsets
-        self._batch_of = array("i", [-1]) * len(offsets)
-        for place, plan in enumerate(self._history.planned_batches):
-            begin, end = (bisect_left(offsets, each) for each in (plan.start, plan.end))
-            self._batch_of[begin:end] = array("i", [place]) * (end - begin)
-            self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
         """Return whether the row's value is possible without failures.

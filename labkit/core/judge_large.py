@@ -6,23 +6,12 @@ them.
 """
 
 from array import array
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from itertools import chain, compress, count
 from operator import gt, itemgetter, not_
 
-from labkit.core.expected import (
-    EFFECT,
-    EFFECT_AT,
-    FACTS,
-    MARKS_AT,
-    NOWHERE,
-    NUMBER,
-    PLAN_AT,
-    SIZE,
-    ExpectedRecords,
-    check_planned,
-)
+from labkit.core.expected import EFFECT, EFFECT_AT, FACTS, MARKS_AT, NOWHERE, NUMBER, PLAN_AT, SIZE, ExpectedRecords
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.verdict import LISTS, TEN, ByKey, Findings, Verdict, Witness, conclude
 
@@ -49,14 +38,8 @@ class _PlannedBatches:
     """Finds records whose planned batch was only partly visible at a reading, without a scan of all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
-        self.planned_batches, self.absent = planned_batches, array("q")
-        self.fresh, self.fresh_plans = array("i"), array("i")
-        check_planned(planned_batches)
-        plan_of = array("i", [-1]) * len(expected.offsets)
-        for number, plan in enumerate(planned_batches):
-            begin, end = (bisect_left(expected.offsets, offset) for offset in (plan.start, plan.end))
-            plan_of[begin:end] = array("i", [number]) * (end - begin)
-            self.absent.append(end - begin)
+        self.planned_batches, self.fresh, self.fresh_plans = planned_batches, array("i"), array("i")
+        plan_of, self.absent = expected.plan(planned_batches)
         self.absent.append(0)
         for byte in range(plan_of.itemsize):  # one byte of all records at once
             expected.rows[PLAN_AT + byte :: SIZE] = plan_of.tobytes()[byte :: plan_of.itemsize]

@@ -49,10 +49,7 @@ def required_cache_folder(what: str, otherwise: str = "") -> Path:
 
 
 def note(service: str) -> Path | None:
-    """Return the path of the file with the address of labkit's own server, `postgres` or `kafka`.
-
-    Return None for a user without a home folder.
-    """
+    """Return the path of the file with the address of labkit's own `postgres` or `kafka`; None without home folder."""
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 

@@ -48,10 +48,7 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Give a new class-data archive (AppCDS) its final name: rename `part` to `path`, and `seal` it.
-
-    A JVM wrote `part` when it exited.
-    """
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and `seal` it."""
     # The mode first, so that other users can never write to an archive under its final name.
     part.chmod(0o600)
     part.replace(path)

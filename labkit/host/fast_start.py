@@ -21,10 +21,7 @@ class FastStart:
     """The ways of starting Spark faster that the environment variable LABKIT_FAST allows, each as true or false."""
 
     zygote: bool = True
-    """Whether Spark's Python processes may be forked from one that has already imported what they need.
-
-    `labkit.spark.fast.zygote` implements this.
-    """
+    """Whether Spark's Python processes may be forks of one that has done its imports (`labkit.spark.fast.zygote`)."""
     archive: bool = True
     """Whether JVMs may start with a class-data archive, if there is one (`labkit.spark.fast.archive`)."""
     warm: bool = True

@@ -81,10 +81,7 @@ class FileReads:
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return True if no process has read this file, and every process that opened it did so for writing.
-
-        Return False if the reads of this file are not observed (see `covers`).
-        """
+        """Return whether all processes that opened this file only wrote to it; False if its reads are not observed."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

@@ -20,10 +20,7 @@ class AnyPath(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """Return the path that the user typed, `word`.
-
-        Raises `Unfit` for an empty text, which `Path` would take for the working folder.
-        """
+        """Return the path that the user typed. Raises `Unfit` for empty text, which would mean the working folder."""
         if not isinstance(word, str | Path) or word == "":
             raise Unfit(self.unmatched)
         return Path(word)
@@ -43,7 +40,7 @@ class ExistingFile(InputFile):
     """The type of a command-line option whose value is the path of an existing file."""
 
     def read(self, word: object) -> Path:
-        """Return the path that the user typed, `word`, as an absolute path. Raises `Unfit` if there is no such file."""
+        """Return the absolute form of the path that the user typed. Raises `Unfit` if there is no such file."""
         path = super().read(word)
         if not path.is_file():
             raise Unfit("there is no such file.")
@@ -60,10 +57,7 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the absolute path without links. Raises `Unfit` for a file.
-
-        If this type demands an existing folder (`present`), also raises `Unfit` for a missing one.
-        """
+        """Return the absolute path without links. Raises `Unfit` for a file, and if `present` for a missing folder."""
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")

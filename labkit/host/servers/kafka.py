@@ -44,10 +44,7 @@ GRACE = 15.0
 """The seconds that a broker gets after SIGTERM to stop by itself, before it is killed."""
 
 ARCHIVING = 60.0
-"""The same for a broker that writes the class-data archive while it stops.
-
-It writes it only once, which takes two seconds on an idle machine.
-"""
+"""The same for a broker that writes the class-data archive while it stops, which it does once, in about 2 s."""
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")

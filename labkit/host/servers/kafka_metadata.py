@@ -25,13 +25,10 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a Kafka broker answers within `seconds` and lists at least one broker.
-
-    A broker that is ready lists itself.
-    """
+def is_ready(host: str, port: int) -> bool:
+    """Return whether a Kafka broker answers within two seconds, and is ready, so that it lists itself as a broker."""
     try:
-        with socket.create_connection((host, port), timeout=seconds) as connection:
+        with socket.create_connection((host, port), timeout=2) as connection:
             connection.sendall(struct.pack(">i", len(_BODY)) + _BODY)
             with connection.makefile("rb") as stream:
                 size, correlation, brokers = struct.unpack(">iii", stream.read(12))

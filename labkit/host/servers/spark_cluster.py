@@ -50,10 +50,7 @@ class Cluster(msgspec.Struct, frozen=True):
     url: str
     """The URL of the master, for Spark's option `--master`."""
     sessions: list[int]
-    """The session ids of the master and of each worker.
-
-    A worker's session includes its executors and their Python processes.
-    """
+    """The session ids of the master and of each worker; a worker's executors are in its session."""
     folder: str
     guard: int
     """The id of the process that ends the cluster when the process that asked for it ends."""

@@ -118,10 +118,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return where a write begins, and whether its bytes survive a power cut once the call has returned.
-
-        `flags` are the call's RWF_* flags.
-        """
+        """Return where a write begins, and whether its bytes are synced when it returns; `flags` are RWF_* flags."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset

@@ -101,10 +101,7 @@ class Tracee:
             os.close(descriptor)
 
     def exactly(self, address: int, size: int) -> bytes:
-        """Return exactly `size` bytes of the thread's memory.
-
-        Raises `WillFail` if there are fewer, and the errors of `memory`.
-        """
+        """Return exactly `size` bytes of memory. Raises `WillFail` if there are fewer, and the errors of `memory`."""
         raw = self.memory(address, size)
         if len(raw) < size:
             raise WillFail
@@ -171,10 +168,7 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC), writes)
 
     def shared_files(self, address: int, size: int) -> list[str]:
-        """Return the paths of the files that are mapped (MAP_SHARED) into this part of the thread's memory.
-
-        Raises the errors of `opened`.
-        """
+        """Return the paths of files mapped (MAP_SHARED) into this part of memory. Raises the errors of `opened`."""
         try:
             lines = [line.split(None, 5) for line in Path(f"/proc/{self.thread}/maps").read_bytes().splitlines()]
         except OSError as error:
