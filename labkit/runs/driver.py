@@ -129,7 +129,7 @@ class ScenarioQuery:
         steps = self._opened.recover()
         for sentence in steps:
             print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
-        # The driver's own time, because the query may have written rows before a busy runner reads this event.
+        # With the driver's own time, because the query may have written rows before a busy runner reads this event.
         report(events.Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:

@@ -83,7 +83,7 @@ class SocketProgress:
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:
         self._quiet = 2.5 * plans.every
         self._last_offset, self._planned = (lines - 1, max(checkpoint.offset_log(), default=-1))
-        # Neither a batch nor the -1 that means no progress, so that the first look always counts as progress.
+        # -2 is neither a batch nor the -1 for "no batch yet", so that the first look always counts as progress.
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:

@@ -86,7 +86,7 @@ class WarmDriver:
     def end(self) -> None:
         """Kill the driver and remove its temporary folder."""
         self.standby.driver.let_go()
-        # Another thread may read the events of a driver that is warming up; it has them all when the driver has ended.
+        # Another thread may still read the driver's events in `warm_up`; it finishes when the driver has ended.
         self.is_warm.wait()
         with contextlib.suppress(LabError), self.standby.driver:
             pass

@@ -68,7 +68,7 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = ROW * (place + 1)
         drawn.append(_sign(row, y))
-        # The shade of a kill is on its sign alone: as text it could not be read on a dark page.
+        # Only the sign of a kill is coloured, because coloured text could not be read on a dark page.
         kind = {What.KILL: "fx-kill", What.EDGE: "fx-edge"}.get(row.what, "")
         drawn.append(words(TEXT, y + 4, text, kind))
         if row.code:

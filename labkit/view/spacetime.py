@@ -157,7 +157,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
                 since.setdefault(box.id, step)
             elif box.id in since:
                 yield box.id, since.pop(box.id), step
-    # A process that is down at the end has no step of a restart.
+    # A process that has not restarted is down until the last step.
     for name, begun in since.items():
         yield name, begun, len(scenes) - 1
 

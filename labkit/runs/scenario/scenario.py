@@ -81,15 +81,15 @@ class Scenario(Options):
         "socket: one row for each line from a socket, which cannot repeat a line; each driver that will be "
         "killed gets --records-per-batch lines, and the last driver gets the rest. kafka: like running, but "
         "Spark's Kafka source reads the input from a topic of this run at read_committed. shop: for each order "
-        "a row with the item and its price, which the job looks up in a file outside, and a mail, which it "
-        "appends to another file outside.",
+        "a row with the item and its price, which the job looks up in a file that Spark does not track, and a mail, "
+        "which it appends to another such file.",
         in_every_json=True,
     )
     order: Order = option(
         Name(Order, unsaid=Order.NONE),
         Order.NONE,
-        "When the sink commits: engine (as Spark does) or decision (as Flink does); only for "
-        f"{' and '.join(each for each in Strategy if each.facts.defers)}.",
+        "When the sink commits: engine (before the engine records the batch, as in Spark) or decision (after that, as "
+        f"in Flink); only for {' and '.join(each for each in Strategy if each.facts.defers)}.",
         usual=lambda scenario: orders(scenario.strategy)[0],
         needs=[
             Need(

@@ -50,8 +50,8 @@ MERMAID = Dialect(
 )
 """The syntax of Mermaid (https://mermaid.js.org/syntax/sequenceDiagram.html)."""
 
-# Two of -, _, /, *, " or ~ are formatting in PlantUML, # or = at the beginning a list or a heading, /' is a comment, a
-# backslash begins a line break, and % and $ call functions.
+# In PlantUML, a doubled -, _, /, *, " or ~ is formatting, # or = at the beginning is a list or a heading, /' starts a
+# comment, a backslash starts a line break, and % and $ call functions.
 _UNSAFE_IN_PLANTUML = re.compile(r"[^\w .,:()=+#;/'!?-]|^[#=]|(?<=-)-|(?<=_)_|(?<=/)/|/(?=')")
 
 

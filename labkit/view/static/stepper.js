@@ -186,7 +186,7 @@ export function mount(root, story, live = null) {
       return entry;
     }));
     menu.hidden = false;
-    menu.style.left = "0";  // or its width would be that of the place where it was last
+    menu.style.left = "0";  // otherwise its last position would limit its width
     const left = Math.max(0, Math.min(event.clientX - box.left, box.width - menu.offsetWidth));
     menu.style.cssText = `left:${left}px;top:${event.clientY - box.top + 6}px`;
     menu.firstChild.focus({ preventScroll: true });
@@ -548,7 +548,7 @@ function render({ model, el: root }) {
   };
   const hear = (news) => {
     clearTimeout(waiting);
-    if (searching && !news.ladder && !news.story && !news.file) press(false);  // nobody searches here
+    if (searching && !news.ladder && !news.story && !news.file) press(false);  // the answer is not that of a search
     searching = false;
     if (news.ladder) {
       ladder = news.ladder;
