@@ -5,7 +5,7 @@ writes come from recordings that are shipped with labkit. Only the Kafka clients
 nothing but a broker. For the other engines, and where no broker can be started, labkit shows recorded results.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.core.arguments import takes
@@ -15,7 +15,7 @@ from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import AtomicWrite, Orders, meaning
 from labkit.host.syscalls.support import supported
 from labkit.sim.writes import Write
-from labkit.teach.engine_pipelines import kept, pipelines
+from labkit.teach.engine_pipelines import Pipeline, kept, pipelines
 from labkit.view.card import BAD, Cell, Html, Shown, Tabled, para
 from labkit.view.lanes import Lane, Stage, picture, text
 
@@ -198,35 +198,28 @@ def kill_engines(*names: str) -> Kills:
     For the other engines, or if no broker can be started, the returned card shows the result of a recorded run and says
     so. Raises `InvalidInput` for an unknown name.
     """
-    chosen = _checked(names)
-    live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}
-    kills: dict[str, Kill] = {}
-    if live:
+    chosen, all_pipelines = _checked(names), pipelines()
+    tested = {name: all_pipelines[ENGINES[name].pipeline] for name in chosen}
+    kills = {name: Kill(name, ENGINES[name].rows, each.guarantee, RECORDED) for name, each in tested.items()}
+    if live := {name: each for name, each in tested.items() if each.needs}:  # a broker, which only Kafka clients need
         try:
-            kills = _killed(list(live))
+            kills |= _killed(live)
         except (ServiceUnavailable, JobFailed) as error:
-            live = dict.fromkeys(live, f"Recorded, not run here: {error}")
-    return Kills([kills.get(name) or _recorded(name, live.get(name, RECORDED)) for name in chosen])
+            kills |= {name: kills[name]._replace(because=f"Recorded, not run here: {error}") for name in live}
+    return Kills([kills[name] for name in chosen])
 
 
-def _killed(names: Sequence[str]) -> dict[str, Kill]:
+def _killed(live: Mapping[str, Pipeline]) -> dict[str, Kill]:
     if why := supported():
         raise ServiceUnavailable(why)
     from labkit.teach.engine_kills import broker, kill
 
-    all_pipelines, kills = pipelines(), {}
+    kills = {}
     with broker() as variables:
-        for name in names:
-            engine = ENGINES[name]
-            verdict = kill(all_pipelines[engine.pipeline], engine.place, variables)
+        for name, pipeline in live.items():
+            verdict = kill(pipeline, ENGINES[name].place, variables)
             kills[name] = Kill(name, verdict.rows, verdict.guarantee.value, "")
     return kills
-
-
-def _recorded(name: str, because: str) -> Kill:
-    engine = ENGINES[name]
-    guarantee = pipelines()[engine.pipeline].guarantee
-    return Kill(name, engine.rows, guarantee, because)
 
 
 def _checked(names: Sequence[str]) -> list[str]:

@@ -86,17 +86,15 @@ def word(name: str | None = None) -> Card:
 def _card(entry: Entry) -> Card:
     others = entry.elsewhere()
     origin = f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
-    plain = [f"{entry.word}: {entry.meaning}"]
-    plain += columns(list(others.items())).splitlines() if others else []
-    plain += [f"See also: {', '.join(entry.see)}."] if entry.see else []
-    plain += [origin] if origin else []
+    see = f"See also: {', '.join(entry.see)}." if entry.see else ""
+    systems = columns(list(others.items())).splitlines() if others else []
     return Card(
         entry.word,
         para(_unmarked(entry.meaning)),
         table(("", ""), [(system, _unmarked(term)) for system, term in others.items()]),
-        para(f"See also: {', '.join(entry.see)}.") if entry.see else "",
+        para(see) if see else "",
         para(origin, kind="lkc-under") if origin else "",
-        plain=plain,
+        plain=[f"{entry.word}: {entry.meaning}", *systems, *filter(None, (see, origin))],
     )
 
 

@@ -2,10 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
 STEM = re.compile(r"\d\d[a-z]?_\w+")
@@ -47,16 +46,13 @@ def released_cells(notebook: str) -> tuple[Cell, ...] | None:
 
 def code_cells(text: str) -> tuple[Cell, ...]:
     """Return a notebook's code cells. Raises `ValueError`, `KeyError` or `TypeError` if the text is no notebook."""
-    return tuple(_code_cells(json.loads(text)["cells"]))
-
-
-def _code_cells(cells: list[dict[str, Any]]) -> Iterator[Cell]:
-    heading = ""
-    for cell in cells:
+    cells, heading = list[Cell](), ""
+    for cell in json.loads(text)["cells"]:
         if cell["cell_type"] == "code":
             metadata = cell.get("metadata", {})
             exercise = metadata.get("exercise")
             tags = frozenset(map(str, metadata.get("tags", ())))
-            yield Cell("".join(cell["source"]), tags, exercise if isinstance(exercise, str) else None, heading)
+            cells.append(Cell("".join(cell["source"]), tags, exercise if isinstance(exercise, str) else None, heading))
         elif headings := _HEADING.findall("".join(cell.get("source", ""))):
             heading = re.sub("[*`]", "", headings[-1])
+    return tuple(cells)

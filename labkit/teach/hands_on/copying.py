@@ -24,6 +24,7 @@ from labkit.teach.server_outcomes import CopyOutcome
 from labkit.view.card import Tabled
 
 Trusted = Literal["checkpoint", "group"]
+"""From where a restarted job takes the offset at which it goes on: its checkpoint file, or its consumer group."""
 
 
 class CopyJob:
@@ -33,7 +34,7 @@ class CopyJob:
     """
 
     def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
-        self._source, self._sink, self._checkpoint, self._incarnation = (source, sink, checkpoint, incarnation)
+        self._source, self._sink, self._checkpoint, self._incarnation = source, sink, checkpoint, incarnation
         self._number = 0
         self.position = 0
         """The offset of the next record to read."""
@@ -109,10 +110,10 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     """
     if not 0 <= group_says <= records:
         raise InvalidInput(
-            f"lab.copy_topic(): the offset group_says={group_says!r} is not in the topic; choose a whole number from 0 "
+            f"lab.copy_topic(): group_says={group_says!r} is not an offset of the topic; choose a whole number from 0 "
             f"to {records}."
         )
-    source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
+    source, sink, checkpoint = kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json"
     rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
     source.store.append(*rows)
     first = CopyJob(source, sink, checkpoint, 1)

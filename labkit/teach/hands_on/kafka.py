@@ -146,11 +146,11 @@ class Topic:
 
     def look(self) -> Look:
         """Read the whole topic at both isolation levels, and return what readers get now."""
-        uncommitted, committed = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
+        levels = (READ_UNCOMMITTED, READ_COMMITTED)
+        uncommitted, committed = ([each.row.key for each in self.entries(level)] for level in levels)
         opened = [described.name.partition(".")[2] for described in self.store.transactions()]
         end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
-        words = [[entry.row.key for entry in entries] for entries in (uncommitted, committed)]
-        return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
+        return Look(uncommitted, committed, end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
         """Return the records, from offset `start` onwards, that a reader at this isolation level would get now."""
