@@ -1,13 +1,13 @@
-"""A search on several cores: the leader keeps all states, and sends chunks of each level to idle helpers for expansion.
+"""A search on several cores: one process, the leader, keeps all states, and helper processes compute their successors.
 
-A level is the set of states with the same distance from the start. The leader numbers the values that occur in states
-(codes), and forks the helpers at the first wide level, so they know the model and all codes so far. It sends them later
-codes, expands chunks itself while it has nothing to admit, and admits results in the order of the level. So counts,
-violations, traces and limits equal those of one process, whichever helper was faster. A helper ends when its pipe
-closes, even if the leader was killed.
+A level is the set of states with the same distance from the start. The leader sends chunks of a level to idle helpers,
+and expands chunks itself while it has no result to admit. It alone decides which states are new
+(`labkit.sim.explore.Search.admit`), in the order of the level. So counts, violations, traces and limits equal those of
+one process, whichever helper was faster. A helper ends when its pipe closes, even if the leader was killed.
 
-Only the leader knows which states are new (`labkit.sim.explore.Search.admit`). Leader and helpers encode states as the
-same numbers. A state with a value that has no code yet has no number, so a helper sends the state itself.
+States travel as numbers, which contain a code for each value in the state. The leader assigns the codes, and forks the
+helpers at the first large level, so they know the model and all codes so far; later codes come with the chunks. A state
+with a value that has no code yet has no number, so a helper sends the state itself.
 """
 
 import gc
@@ -36,13 +36,13 @@ WIDE = 600
 A smaller number would cost time, because each helper has to learn every code that is new after its fork.
 """
 _NARROW = 3
-"""Once helpers exist, the leader shares levels of at least `WIDE / _NARROW` states, and is faster alone with others."""
+"""Once helpers exist, the leader shares levels of at least `WIDE / _NARROW` states; smaller ones are faster alone."""
 _PORTION = 256
 """The largest number of states in a chunk."""
 _EACH = 3
 """The least number of chunks per process in a level, so that slow processes can take fewer of them."""
 _AHEAD = 2
-"""The largest number of unanswered chunks per helper, so that it need not wait for the next one."""
+"""The largest number of unanswered chunks per helper; with two, a helper need not wait for its next chunk."""
 _PATIENCE = 0.2
 """Seconds between two checks of the search's limits while only the helpers have work."""
 
@@ -166,8 +166,8 @@ class Helper:
         code = self.process.exitcode
         how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
         return JobFailed(
-            f"a helper of the search, process {self.process.pid}, has ended with {how}: "
-            "search again; if memory ran out, use fewer --cores or a smaller --max-states."
+            f"a helper of the search, process {self.process.pid}, has ended with {how}; "
+            "search again. If memory ran out, use fewer --cores or a smaller --max-states."
         )
 
 

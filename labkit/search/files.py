@@ -1,4 +1,4 @@
-"""The files of a search on Spark: one per kind, level and part. Each is complete or absent.
+"""The files of a search on Spark: one per kind, level and partition. Each is complete or absent.
 
 A task that runs twice writes the same file twice, because the name determines the content, and each file is renamed
 into place once it is complete.

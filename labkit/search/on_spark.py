@@ -1,16 +1,16 @@
-"""A search for states that exceed one machine's memory: the states are in files, in parts, and Spark runs the tasks.
+"""A search for states that exceed one machine's memory: files hold the states in partitions, and Spark runs the tasks.
 
 A level, the states at the same distance from the start, takes two jobs. Each task of the first job expands the states
-of one part, and writes all successors to one file, sorted by the parts that own them. Each task of the second job
-collects the successors of its part, sorts them, and compares them with the sorted file of the part's known states; the
-new ones form its part of the next level. So the cost of a state does not depend on how many are known, provided that
-there are few levels and many states, and each task holds one part in memory. The driver processes levels that are too
-small for a task, with the same functions.
+of one partition, and writes all successors to one file, grouped by the partitions that own them. Each task of the
+second job collects the successors of its partition, sorts them, and compares them with the sorted file of the known
+states; the new ones form its partition of the next level. So the cost of a state does not depend on how many are known,
+provided that there are few levels and many states, and each task has one partition in memory. The driver processes
+levels that are too small for a task, with the same functions.
 
-A file has the same contents however often its task runs, so the death of an executor costs time and nothing else. All
-executors must see the folder under one path. The components of states have numbers (`Packer`), which the driver assigns
-after each level; a state with a new component waits for its number in a separate file. Counts equal those of one core,
-and each trace is a shortest one, though not necessarily the same one. A limit ends a search between two levels.
+A file has the same contents however often its task runs, so the death of an executor costs only time. All executors
+must see the folder under one path. Each value in a state has a code (`Packer`), which the driver assigns after each
+level; a state with a new value waits in a separate file until the value has a code. Counts equal those of one core, and
+each trace is a shortest one, though not necessarily the same one. A limit ends a search between two levels.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ T = TypeVar("T")
 PREFIX = ".labkit-search-"
 """The prefix of the name of a search's folder, which the searching process locks as long as it lives."""
 STATES_A_PART = 500_000
-"""The largest number of states in a part: a few megabytes in its task."""
+"""The largest number of states in a partition: a few megabytes in its task."""
 STATES_A_TASK = 4_000
 """The number of states per task. A further task costs as much time as expanding a few hundred states."""
 ADMITTED_AS_ONE = 8
@@ -303,7 +303,7 @@ class _Expansion:
                 try:
                     new.append(pack(successor))
                     parents.append(number)
-                except KeyError:  # one of its components has no number yet
+                except KeyError:  # one of its values has no code yet
                     self.waiting.setdefault(successor, number)
         width = self.step.width
         self.reached.append(rows.first_of_each(rows.pairs(rows.keys(new, width), rows.keys(parents, width))))

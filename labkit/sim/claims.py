@@ -42,7 +42,7 @@ class Claims(Generic[StateT]):
     def meet(self, states: list[StateT]) -> None:
         """Check new states against the "always" and "sometimes" properties.
 
-        A property that one of the states violates or, for a "sometimes" property, fulfils, is not checked any more.
+        Once a state violates an "always" property or fulfils a "sometimes" property, the property is not checked again.
         """
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:

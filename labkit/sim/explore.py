@@ -209,7 +209,8 @@ class Search(Generic[StateT]):
         itself.
         """
         packer, parents, level = self.packer, self.parents, self.level
-        self._take_over(numbers, expansion)
+        self._take_broken(self.claims.always, numbers, expansion.met)
+        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
         if self.stopped:
             return
         reached = list(expansion.reached)
@@ -252,10 +253,6 @@ class Search(Generic[StateT]):
                 return place
         return len(numbers) - 1
 
-    def _take_over(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        self._take_broken(self.claims.always, numbers, expansion.met)
-        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
-
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
@@ -272,10 +269,7 @@ class Search(Generic[StateT]):
 
     def finish_level(self) -> None:
         """Record the violations that a level of the search has found; increase the depth if there is a next level."""
-        self._note_broken()
         self.depth += bool(self.level)
-
-    def _note_broken(self) -> None:
         claims = self.model.properties()
         places = {
             claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)

@@ -1,8 +1,7 @@
 """Compute for each possible next step how many of the schedules after it violate a property: none, some, or all.
 
 A search visits the states that can follow, up to a limit. A second pass goes backwards from the states that violate a
-property. If the limit was reached, a step is called right only if the search visited every state
-after it.
+property. If the limit was reached, a step is called right only if the search visited every state after the step.
 """
 
 from collections import deque

@@ -35,8 +35,8 @@ class _Bits:
 class _Codes(dict[Any, int]):
     """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
 
-    In the number that encodes a state, each part has its own bits, which need not be adjacent. A code is a number that
-    consists of such bits only.
+    In the number that encodes a state, each part has its own bits, which need not be adjacent. A code is a number in
+    which no other bits are set.
     """
 
     def __init__(self, bits: _Bits) -> None:

@@ -8,7 +8,6 @@ the model itself, and `in_full` translates it.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, Violation
@@ -80,8 +79,6 @@ class Quotient(Overlay[StateT]):
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)
-            walk.forward(self._step_into(walk.state, here))
+            steps = self.model.successors(walk.state)
+            walk.forward(next(step for step, after in steps if self.shown(after) == here))
         return walk
-
-    def _step_into(self, state: Any, wanted: StateT) -> Action:
-        return next(action for action, after in self.model.successors(state) if self.shown(after) == wanted)

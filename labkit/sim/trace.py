@@ -53,7 +53,9 @@ def parse(text: str) -> Trace:
     if not separator or not rest or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5):
         raise InvalidInput(f"{text[:40]!r} is not a complete trace; {_ADVICE}.")
     parameters = dict(map(_parameter, rest[1:]))
-    return _checked(name, int(rest[0]), parameters, [_long(step) for step in _split(steps)])
+    _check_length(steps.count(".") + 1)
+    actions = list(map(_long, steps.split("."))) if steps else []
+    return _checked(name, int(rest[0]), parameters, actions)
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
@@ -80,11 +82,6 @@ def _checked(name: str, version: int, parameters: Mapping[str, object], actions:
 def _check_length(actions: int) -> None:
     if actions > MAX_ACTIONS:
         raise InvalidInput(f"the trace has {actions} actions, more than {MAX_ACTIONS}; keep only its first steps.")
-
-
-def _split(steps: str) -> list[str]:
-    _check_length(steps.count(".") + 1)
-    return steps.split(".") if steps else []
 
 
 def _parameter(part: str) -> tuple[str, str]:

@@ -1,7 +1,4 @@
-"""Judge the states of a model: pass what an outside reader has seen by then to `labkit.core.judge`.
-
-States in which the reader has seen the same are judged once.
-"""
+"""Judge the states of a model: pass the rows that an outside reader has seen up to a state to `labkit.core.judge`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -50,9 +47,9 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the judge finds no violation of `name`, such as no_loss.
+        """Return the claim that the judge finds no violation of the property `name`, such as no_loss.
 
-        `where` selects the states to check; None means all.
+        `where` selects the states to check; None means all. `because` replaces the verdict's reason for a violation.
         """
 
         def holds(state: StateT) -> bool:
@@ -74,8 +71,8 @@ class StateJudge(ABC, Generic[StateT]):
 
 def judge_of(walk: Replay) -> StateJudge[Any]:
     """Return the judge of a run's simulator, which compares the rows that readers see with the expected rows."""
-    found: StateJudge[Any] = walk.model.judge  # type: ignore[attr-defined]  # these simulators have one
-    return found
+    own: StateJudge[Any] = walk.model.judge  # type: ignore[attr-defined]  # these simulators have one
+    return own
 
 
 def history_of(walk: Replay) -> History:

@@ -27,7 +27,8 @@ class Trace:
     def __str__(self) -> str:
         """Return the trace as text that is safe in a URL: letters, digits and `-._~` only."""
         parts = [self.model, str(self.version), *(f"{name}.{_plain(value)}" for name, value in self.parameters.items())]
-        return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
+        steps = (name if which < 0 else f"{name}-{which}" for name, which in self.actions)
+        return f"{'~'.join(parts)}~~{'.'.join(steps)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the trace as a dictionary for JSON."""
@@ -47,10 +48,6 @@ class Trace:
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _short(action: Action) -> str:
-    return action.name if action.which < 0 else f"{action.name}-{action.which}"
 
 
 class Replay:

@@ -140,7 +140,9 @@ class Design(NamedTuple):
         for any other text, and for a design that makes no sense.
         """
         if len(text) > 300:
-            raise InvalidInput(f"a design has at most 300 characters; write its three parts as in {EXAMPLE!r}.")
+            raise InvalidInput(
+                f"the design has {len(text)} characters, more than 300; write its three parts as in {EXAMPLE!r}."
+            )
         order, *rest = (part.strip() for part in text.split(";"))
         if len(rest) > 2:
             raise InvalidInput(
@@ -263,11 +265,11 @@ def nonsense(design: Design) -> str:
     if Write.VISIBLE not in writes:
         return "no write makes output visible"
     if design.output is not Output.TRANSACTION and len(design.steps[place(Write.VISIBLE)]) > 1:
-        return f"rows of the output {design.output} come one by one, so visible can join no other write"
+        return f"the output {design.output} writes rows one by one, so visible cannot be atomic with another write"
     if Write.STAGED in writes and place(Write.STAGED) >= place(Write.VISIBLE):
-        return "staged output must be there before visible"
+        return "staged must come before visible"
     if Write.CLEAN in writes and Write.STAGED not in writes:
-        return "clean removes staged output, and nothing is staged"
+        return "clean removes staged output, but nothing is staged"
     if Write.CLEAN in writes and place(Write.CLEAN) < place(Write.VISIBLE):
         return "clean would remove what visible still needs"
     return contradiction(recovery) or unwritten(writes, recovery)
@@ -286,9 +288,9 @@ def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"
     if recovery.newest and Write.STATE not in writes:
-        return "recovery takes the newest state, and no state is written"
+        return "recovery takes the newest state, but no state is written"
     if recovery.skips and Write.MARKER not in writes:
-        return "recovery skips what is marked, and no marker is written"
+        return "recovery skips marked steps, but no marker is written"
     if recovery.leftover is not Leftover.DROPPED and Write.STAGED not in writes:
-        return f"recovery {recovery.leftover} output, and none is staged"
+        return f"recovery {recovery.leftover} output, but none is staged"
     return ""

@@ -256,7 +256,7 @@ walk
 #   money under way in the last completed snapshot: 100
 #   steps for which each process was told to pause: 0, 0
 #   steps for which everybody stood still: 0
-#   the step after which the bank was as the last snapshot says: never
+#   the step after which the bank really was in the state of the last snapshot: never
 
 # %% tags=["checked"]
 assert walk.facts["moment"] == "never"

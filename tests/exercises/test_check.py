@@ -89,7 +89,7 @@ def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the
     said = capsys.readouterr().out
     assert "check 1 of 2 failed" in said
     assert "On the way recover(['prepared']) answered 'abort'." in said
-    assert "Expected: Who voted yes aborts only if that was decided." in said
+    assert "Expected: A participant that voted yes aborts only if that was decided." in said
     [finding] = shown
     assert finding.at == finding.trace.count(".") + 1 - finding.trace.partition("~~")[0].count(".")
     assert json.loads(Path(progress.NAME).read_text())["05-recovery"]["state"] == "not yet"

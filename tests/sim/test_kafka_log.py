@@ -270,8 +270,8 @@ def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():
     [
         ("steady_traffic", "Record 1 is refused, and the job ends with this error"),
         ("zombie_fenced", "tries to write record 0 and is refused"),
-        ("timeout_in_a_loop", "nothing is open under its epoch: refused, and the job ends with this error."),
-        ("burst_then_silence", "nothing is open under its epoch: refused, and whoever asked logs the error"),
+        ("timeout_in_a_loop", "nothing is open under its epoch; the job ends with this error."),
+        ("burst_then_silence", "nothing is open under its epoch; the sender logs the error"),
         ("late_commit", "which has committed it before: nothing changes."),
     ],
 )

@@ -517,18 +517,18 @@ REFUSED = {
     "plan > visibel": "there is no write 'visibel'; did you mean 'visible'?",
     "plan > plan > visible": "'plan > plan > visible' has plan twice",
     "plan > decision": "'plan > decision' is not a design: no write makes output visible; change",
-    "visible+marker; append": "'visible+marker; append' is not a design: rows of the output append come one by one, "
-    "so visible can join no other write; change",
+    "visible+marker; append": "'visible+marker; append' is not a design: the output append writes rows one by one, "
+    "so visible cannot be atomic with another write; change",
     "visible > decision; append; from decision, undoes undecided, skips marked": "is not a design: recovery that "
     "undoes output can neither skip nor finish output; change",
-    "visible > staged": "'visible > staged' is not a design: staged output must be there before visible; change",
-    "visible > clean": "'visible > clean' is not a design: clean removes staged output, and nothing is staged; change",
+    "visible > staged": "'visible > staged' is not a design: staged must come before visible; change",
+    "visible > clean": "'visible > clean' is not a design: clean removes staged output, but nothing is staged; change",
     "visible; append; from decision": "is not a design: recovery starts from decision, which is not written; change",
     "visible; apend": "there is no kind of output 'apend'; did you mean 'append'?",
     "visible; append; from the start": "there is no record to restart from 'the start'; did you mean 'state'?",
     "visible; append; skip": "'skip'; did you mean 'skips marked'?",
     "a;b;c;d": "has more than three parts",
-    "visible > " * 40: "a design has at most 300 characters",
+    "visible > " * 40: "the design has 400 characters, more than 300; write",
 }
 
 

@@ -220,7 +220,7 @@ def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_h
         ),
         (
             "transaction_timeout",
-            "The store has dropped the transaction of partition 1: the error is logged, and nothing else.",
+            "The store has dropped the transaction of partition 1: the driver only logs the error.",
         ),
         ("second_crash", "The transaction of partition 1 is committed already: the second commit changes nothing."),
     ],

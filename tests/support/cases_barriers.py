@@ -16,15 +16,15 @@ LINE = {"words": "hello-world", "sources": 1}
 """One source, and a count for each of its words."""
 
 NOWHERE = (
-    "in checkpoint 1, of what source 0 has sent to count 0, "
-    "offset 0 of source 0 (hello) is neither received nor in flight."
+    "in checkpoint 1, offset 0 of source 0 (hello), which source 0 has sent to count 0, is neither received nor in "
+    "flight."
 )
 
 BROKEN = [
     (
         {**JOIN, "broken": "forget_to_block"},
         {"aligned": 5, "sent_first": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
-        "count 0 has taken offset 0 of source 0 (hello) from behind barrier 1, and has not copied its state yet.",
+        "count 0 has taken offset 0 of source 0 (hello), which follows barrier 1, before it has copied its state.",
     ),
     ({**JOIN, "broken": "first_barrier"}, {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19}, NOWHERE),
     (
@@ -45,12 +45,12 @@ BROKEN = [
     (
         {**LINE, "broken": "sink_ack", "copying": "background"},
         {"complete": 8, "sent_first": 11, "conserved": 11, "exact": 12, "counted_once": 22, "no_duplicate": 29},
-        "checkpoint 1 is complete without the part of source 0, which has not acknowledged it.",
+        "checkpoint 1 is complete although source 0 has not acknowledged it, so its part is missing.",
     ),
     (
         {**LINE, "broken": "announce_first"},
         {"decided_first": 10, "no_duplicate": 26},
-        "the row of offset 0 of source 0 (hello) is visible, and the latest complete checkpoint does not hold it.",
+        "the row of offset 0 of source 0 (hello) is visible, but the latest complete checkpoint does not contain it.",
     ),
     (
         {**LINE, "broken": "abort_expired", "expiries": 1},
@@ -60,7 +60,7 @@ BROKEN = [
     (
         {**LINE, "broken": "older_checkpoint", "checkpoints": 2},
         {"latest": 16, "decided_first": 35, "no_duplicate": 35},
-        "checkpoint 2 is complete, and the job runs from checkpoint 1.",
+        "checkpoint 2 is complete, but the job was restarted from checkpoint 1.",
     ),
 ]
 

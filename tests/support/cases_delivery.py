@@ -10,7 +10,7 @@ from labkit.sim.models.delivery import model as rules
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.state import Process, Stage, State
 
-GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
+GONE = "record 0 is in no durable outbox and has not come out: a crash has lost it, or can lose it."
 
 TWICE = "record 0 came out after 0 crashes, and once more after 1."
 
@@ -18,7 +18,7 @@ AGAIN = "record 0 came out after 0 crashes, and once more after 0."
 
 LOST = "record 0 has not come out, and nobody has anything left to do."
 
-LATE = "record 0 came out late: 'hello' was seen to go from 2 to 1."
+LATE = "record 0 came out late: readers saw 'hello' go from 2 to 1."
 
 ONE = {"processes": 2, "records": 1}
 
@@ -140,8 +140,8 @@ KNOWN = [
 
 READS = {
     "delivery~1~productions.weak~ids.fresh~~send-0.receive-1.produce-1.send-1.receive-2.store-2": (
-        "6 store(2): What came of the record of process 2 is out, together with its id. process 0 idle, to bring 0 1; "
-        "process 1 waiting 0 for 0#2; process 2 done 0#2, ids 2; out 0/0, 3 made; to come 1 drops, 1 duplicates, "
+        "6 store(2): Process 2 makes its output for the record visible, together with its id. process 0 idle, to bring "
+        "0 1; process 1 waiting 0 for 0#2; process 2 done 0#2, ids 2; out 0/0, 3 made; to come 1 drops, 1 duplicates, "
         "1 crashes."
     )
 }

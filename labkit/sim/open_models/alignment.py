@@ -82,10 +82,10 @@ class OpenAlignment(Barriers):
                 task = self.settings.task(self.settings.sources + which)
                 inputs = ", ".join(map(str, arrived))
                 return (
-                    f"the job stands still: {task} has had a barrier by input {inputs}, does not copy its state, and "
-                    "finds nothing more in the inputs that it reads."
+                    f"the job stands still: a barrier has arrived on input {inputs} of {task}, which does not copy its "
+                    "state and has nothing left to read on its other inputs."
                 )
-        return "the job stands still, and nothing is read any more."
+        return "the job stands still, because no task reads any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
         """Return the values to fill into an action's sentence: for a copy of a task's state, the name of the task."""
@@ -120,4 +120,8 @@ def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
     return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)
 
 
-BLUEPRINT = Blueprint(OpenAlignment, "Barrier snapshots by tasks whose alignment is open.", play)
+BLUEPRINT = Blueprint(
+    OpenAlignment,
+    "Checkpoints by barriers; your function decides when a task reads and when it copies its state.",
+    play,
+)

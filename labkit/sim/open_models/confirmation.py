@@ -27,7 +27,7 @@ class OpenConfirmation(Pipeline):
     parameters = PARAMETERS | {
         "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
         "order": Choice("The sink commits, then the engine writes commits/N.", "engine", ("engine",)),
-        "crash_in_window": Switch("Whether crashes come while rows are out and not confirmed.", default=True),
+        "crash_in_window": Switch("Whether crashes may come while written rows are not yet confirmed.", default=True),
     }
     steps = ("write_out", "confirm_batch", "log_commit")
 
@@ -117,10 +117,8 @@ class OpenConfirmation(Pipeline):
         return (*properties, unless("confirmed", Mood.ALWAYS, sentence, _unconfirmed))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "write_out": Rule(_write_out, "The logged row of offset {which} is written out and visible."),
-        "confirm_batch": Rule(
-            _confirm_batch, "The confirmation of batch {which} is durable: its rows count as written."
-        ),
+        "write_out": Rule(_write_out, "The logged row of offset {which} is written to the store and visible."),
+        "confirm_batch": Rule(_confirm_batch, "The confirmation that batch {which} is written is durable."),
         "plan": Pipeline.rules["plan"]._replace(effect=_plan),
     }
 
@@ -129,7 +127,9 @@ def _unconfirmed(state: State) -> str:
     batch = state.query.decided
     if batch <= max(state.query.confirmed, default=-1):  # older confirmations are deleted
         return ""
-    return f"batch {batch} is not confirmed, and commits/{batch} is written: nothing says that its rows are out."
+    return f"commits/{batch} is written, but batch {batch} is not confirmed: no record says that its rows are written."
 
 
-BLUEPRINT = Blueprint(OpenConfirmation, "The pipeline with a write-ahead log and an open commit.", play)
+BLUEPRINT = Blueprint(
+    OpenConfirmation, "A pipeline with a write-ahead log; your function decides how it commits.", play
+)

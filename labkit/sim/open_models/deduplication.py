@@ -104,14 +104,14 @@ class OpenDeduplication(Delivery):
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "put_out": Rule(_put_out, "The receiver puts out what came of the message; its id is not noted with it."),
+        "put_out": Rule(_put_out, "The receiver outputs the message without noting its id in the same step."),
         "note_id": Rule(_note_id, "The receiver notes the id in its durable table."),
         "put_out_and_note": Rule(
-            _put_out_and_note, "The receiver puts out what came of the message and notes its id, in one durable step."
+            _put_out_and_note, "The receiver outputs the message and notes its id in its table, in one durable step."
         ),
         "remember_id": Rule(_remember_id, "The receiver notes the id in memory."),
         "confirm": Rule(_confirm, "The receiver acknowledges the message."),
-        "finish": Rule(_finish, "The receiver has done with the message."),
+        "finish": Rule(_finish, "The receiver has finished with the message."),
     }
 
 
@@ -120,4 +120,4 @@ def _bit(process: Process) -> Ids:
     return 1 << process.held.name
 
 
-BLUEPRINT = Blueprint(OpenDeduplication, "Delivery to a receiver whose rule is open.", play)
+BLUEPRINT = Blueprint(OpenDeduplication, "Delivery; your function decides what the receiver does with a message.", play)

@@ -65,7 +65,7 @@ class OpenRecovery(TwoPhaseCommit):
         ),
         "return_wait": Rule(
             _return_wait,
-            "Participant {which} starts again, reads its log, and waits for the decision, its locks held.",
+            "Participant {which} starts again, reads its log, and waits for the decision with its locks held.",
             Event.RESTART,
         ),
     }
@@ -76,15 +76,15 @@ def _needless_wait(state: State) -> str:
         if phase is Phase.IN_DOUBT and log[-1:] != (Entry.PREPARED,):
             entries = ", ".join(log) or "empty"
             return (
-                f"participant {which} waits for a decision, although its log ({entries}) holds no promise that is "
-                "still open."
+                f"participant {which} waits for a decision, although its log ({entries}) does not end with the yes "
+                "vote, prepared."
             )
     return ""
 
 
 BLUEPRINT = Blueprint(
     OpenRecovery,
-    "Two-phase commit with an open recovery of participants.",
+    "Two-phase commit; your function decides what a participant does after a restart.",
     play,
     facts=two_phase_commit.facts,
     meanings=two_phase_commit.BLUEPRINT.meanings,

@@ -29,7 +29,7 @@ class OpenResolution(Pipeline):
     name = "resolution_drill"
     parameters = PARAMETERS | {
         "strategy": Choice("Transactions that are pre-committed.", "two_phase", ("two_phase",)),
-        "retries": Whole("Tasks that are tried a second time; nobody has the vote of the second attempt.", 0, 0, 2),
+        "retries": Whole("Tasks that the engine runs a second time; nobody stores the vote of that attempt.", 0, 0, 2),
     }
     steps = (*SETTLES, "resolved")
 
@@ -163,8 +163,8 @@ class OpenResolution(Pipeline):
         "settle_abort": Rule(_settle_abort, "Recovery aborts the transaction {handle}."),
         "retry": Rule(
             _retry,
-            "The task of transaction {handle} is tried a second time: both attempts have pre-committed, and the votes "
-            "name the first one only.",
+            "The engine runs the task of transaction {handle} a second time: both attempts have pre-committed, but the "
+            "votes name only the first one.",
             Event.OPERATOR,
         ),
         "start": Pipeline.rules["start"]._replace(effect=_start),
@@ -173,4 +173,8 @@ class OpenResolution(Pipeline):
     }
 
 
-BLUEPRINT = Blueprint(OpenResolution, "The pipeline with two-phase commit and an open recovery.", play)
+BLUEPRINT = Blueprint(
+    OpenResolution,
+    "A pipeline with two-phase commit; your function decides what a new driver commits and aborts.",
+    play,
+)

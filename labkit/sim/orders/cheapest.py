@@ -27,7 +27,7 @@ class Change(NamedTuple):
     design: Design
     edits: tuple[str, ...]
     seen: tuple[str, ...]
-    """The properties that the repaired order violates before the end of a run, such as that no value goes back."""
+    """The names of the properties that readers can see violated before the end of a run, such as no_regression."""
 
     def __str__(self) -> str:
         if not self.edits:
@@ -116,12 +116,8 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
             continue
         for steps in orders.level(cost - len(edits)):
             changed = Design(steps, output, recovery)
-            if not nonsense(changed) and _plans_first(changed):
+            if not nonsense(changed) and changed.place(Write.PLAN) <= 0:  # a plan comes first, if there is one
                 yield Change(changed, (*orders.edits[steps], *edits), ())
-
-
-def _plans_first(design: Design) -> bool:
-    return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
 def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:

@@ -34,9 +34,9 @@ _DONE = {
     Write.MARKER: "its marker",
     Write.DECISION: "its decision",
     Write.NOTICE: "its notice",
-    Write.CLEAN: "the removal of what it staged",
+    Write.CLEAN: "the removal of its staged output",
 }
-
+"""For each action, the words for it, as in "after its plan and before a row of its output"."""
 
 _FAULTS = {
     "unanswered": "the answer to visible output is lost",

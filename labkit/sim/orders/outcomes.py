@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from labkit.core.judge import Outcome, judge
 from labkit.core.verdict import Guarantee, guarantee
+from labkit.sim.explore import step_between
 from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import ENDS, MEANWHILE, expected, history_of, is_done
 from labkit.sim.models.orders.model import Orders
@@ -34,7 +35,9 @@ class OrderResult(NamedTuple):
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
-    """For each violated property (claim), a shortest of the schedules that violate it with the fewest crashes."""
+    """For each violated property (claim), a schedule that violates it with the fewest crashes, and among those with the
+    fewest actions.
+    """
     readers: frozenset[ReaderSaw]
     """Every sequence of rows and crashes that a reader can have seen by the end."""
     states: int
@@ -77,7 +80,8 @@ class _Search:
         while level:
             level = list(self._next_level(level))
         traces = {name: self._trace(self.witnesses[name]) for name in CLAIMS if name in self.witnesses}
-        return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
+        left = guarantee({name: Outcome.VIOLATED if name in traces else Outcome.HOLDS for name in ENDS})
+        return OrderResult(left, MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
         """Judge the finished runs among these states, and yield every new state that one action leads to."""
@@ -104,8 +108,7 @@ class _Search:
     def _trace(self, state: State) -> Trace:
         actions: list[Action] = []
         while (before := self.parents[state]) is not None:
-            steps = self.model.successors(before)
-            actions.append(next(each for each, after in steps if after == state))
+            actions.append(step_between(self.model, before, state))
             state = before
         return Trace.of(self.model, actions[::-1])
 
@@ -128,7 +131,3 @@ def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, .
     history = history_of(seen, rows=rows, keyed=keyed, bounds_change=other)
     properties = judge(expected(rows), history).properties
     return tuple(name for name in CLAIMS if properties[name] is Outcome.VIOLATED)
-
-
-def _left(broken_claims: Mapping[str, object]) -> Guarantee:
-    return guarantee({name: Outcome.VIOLATED if name in broken_claims else Outcome.HOLDS for name in ENDS})

@@ -1,4 +1,4 @@
-"""The properties (claims) to check of checkpoints, of barriers in channels and of a job's end; the cost of checkpoints.
+"""The properties (claims) to check in the simulator `barriers`, its texts, and the cost of checkpoints.
 
 Only `labkit.core.judge` counts lost and duplicate rows. Each claim caches its result for a checkpoint or a task,
 because a search meets most of them in very many states. A complete checkpoint must be a consistent cut; otherwise
@@ -80,7 +80,9 @@ class Cuts:
         if MISSING not in parts:
             return ""
         task = self.settings.task(parts.index(MISSING))
-        return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
+        return (
+            f"checkpoint {checkpoint.id} is complete although {task} has not acknowledged it, so its part is missing."
+        )
 
     def orphan(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record which a checkpoint contains as received but not as sent.
@@ -104,8 +106,8 @@ class Cuts:
                 if surplus:
                     complaint = "there once too often" if surplus > 0 else "neither received nor in flight"
                     return (
-                        f"in checkpoint {checkpoint.id}, of what {sender} has sent to {receiver}, "
-                        f"{self.settings.named(record)} is {complaint}."
+                        f"in checkpoint {checkpoint.id}, {self.settings.named(record)}, which {sender} has sent to "
+                        f"{receiver}, is {complaint}."
                     )
         return ""
 
@@ -124,8 +126,9 @@ class Cuts:
                 if times(counts, record) != should:
                     source = record % self.settings.sources
                     return (
-                        f"checkpoint {checkpoint.id} reads source {source} on at offset {checkpoint.offsets[source]}, "
-                        f"and count {count} holds {self.settings.named(record)} {_often(times(counts, record))}."
+                        f"after checkpoint {checkpoint.id}, source {source} reads on at offset "
+                        f"{checkpoint.offsets[source]}, but count {count} has counted {self.settings.named(record)} "
+                        f"{_often(times(counts, record))}."
                     )
         return ""
 
@@ -246,8 +249,8 @@ def _ahead(settings: Settings) -> Reason:
                 record = early(checkpoint, which, operator)
                 if record >= 0:
                     return (
-                        f"{settings.task(settings.sources + which)} has taken {settings.named(record)} from behind "
-                        f"barrier {checkpoint.id}, and has not copied its state yet."
+                        f"{settings.task(settings.sources + which)} has taken {settings.named(record)}, which follows "
+                        f"barrier {checkpoint.id}, before it has copied its state."
                     )
         return ""
 
@@ -262,7 +265,7 @@ def _outdated(state: State) -> str:
     if len(completed) > 1 and completed[-2].id >= latest:
         return f"checkpoint {latest} was completed out of order."
     if sink.done < latest and min(sink.at) < ENDED:
-        return f"checkpoint {latest} is complete, and the job runs from checkpoint {sink.done}."
+        return f"checkpoint {latest} is complete, but the job was restarted from checkpoint {sink.done}."
     return ""
 
 
@@ -276,13 +279,8 @@ def _undecided(settings: Settings) -> Reason:
             shown, decided = times(visible, record), times(counts, record)
             if shown > decided:
                 how = f"visible {shown} times" if decided else "visible"
-                return f"the row of {settings.named(record)} is {how}, and the latest complete checkpoint " + (
-                    f"holds it {decided} times."
-                    if decided > 1
-                    else "holds it once."
-                    if decided
-                    else "does not hold it."
-                )
+                holds = {0: "does not contain it", 1: "contains it once"}.get(decided, f"contains it {decided} times")
+                return f"the row of {settings.named(record)} is {how}, but the latest complete checkpoint {holds}."
         return ""
 
     return why
@@ -360,18 +358,14 @@ def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
 
 
 def _possible(settings: Settings) -> Iterator[Property[State]]:
-    def completes(state: State) -> bool:
-        return bool(state[0].completed)
-
-    crashes, everything = (settings.faults.crashes, sum(map(once, range(len(settings.words)))))
-
-    def recovers(state: State) -> bool:
-        return state[3] == everything and state.faults.crashes < crashes
-
     if settings.transactional or settings.checkpoints:
-        yield possible("completes", "A checkpoint is complete.", completes)
-    if crashes:
-        yield possible("recovers", "All rows are out although the job has crashed.", recovers)
+        yield possible("completes", "A checkpoint is complete.", lambda state: bool(state[0].completed))
+    if crashes := settings.faults.crashes:
+        everything, sentence = (
+            sum(map(once, range(len(settings.words)))),
+            "All rows are out although the job has crashed.",
+        )
+        yield possible("recovers", sentence, lambda state: state[3] == everything and state[5].crashes < crashes)
 
 
 def _of_the_end(settings: Settings) -> Iterator[Property[State]]:

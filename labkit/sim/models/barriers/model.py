@@ -206,6 +206,9 @@ class Tasks(RuleModel[State]):
 READS = ("process", "take_barrier", "take_end")
 """The actions by which a task takes the next item of a channel."""
 
+_STEPS = ("read", "inject", "finish", *READS)
+"""The actions of tasks; each of them shortens the pause before the next checkpoint by one step."""
+
 
 class Barriers(Tasks):
     """The simulator of a streaming job with checkpoints by barriers, as in Flink, which can crash at any step."""
@@ -236,7 +239,10 @@ class Barriers(Tasks):
         """Return the state after an action. A task's step also shortens the pause before the next checkpoint."""
         name, which = action
         after = self._effects[name](state, which)
-        return _paced(after, action) if after[0].pause else after
+        coordinator = after[0]
+        if coordinator.pause and name in _STEPS:
+            return after._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1))
+        return after
 
     # The coordinator.
 
@@ -324,7 +330,7 @@ class Barriers(Tasks):
 
     def template(self, action: Action) -> str:
         if action == ("inject", self.settings.tasks - 1):
-            return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
+            return "The coordinator asks the sink directly to copy its state, because the sink's inputs have ended."
         return super().template(action)
 
     def sentence(self, action: Action) -> str:
@@ -347,7 +353,9 @@ class Barriers(Tasks):
             Event.TIMEOUT,
         ),
         "store": Rule(_store, "The copy of {task} is stored and acknowledged."),
-        "announce": Rule(_announce, "The sink is told which checkpoint is complete, and commits everything up to it."),
+        "announce": Rule(
+            _announce, "The coordinator announces the latest complete checkpoint; the sink commits everything up to it."
+        ),
         "crash": Rule(
             _crash,
             "The job dies: the memory of all tasks is gone, channels included, and so is every pending checkpoint.",
@@ -356,16 +364,7 @@ class Barriers(Tasks):
         "cancel": Rule(_cancel, "Somebody cancels the job.", Event.OPERATOR),
         "restore": Rule(
             _restore,
-            "The job starts from the latest complete checkpoint, or from nothing; its sources read on from there.",
+            "The job starts from the latest complete checkpoint, or from the beginning; its sources go on from there.",
             Event.RESTART,
         ),
     }
-
-
-_STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
-
-
-def _paced(state: State, action: Action) -> State:
-    coordinator = state.coordinator
-    passed = action.name in _STEPS
-    return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

@@ -1,5 +1,4 @@
-"""The effect of one step of a task, which takes a record, a barrier or the end of input from a channel; and the changes
-of the coordinator's checkpoints.
+"""The effects of steps: of tasks that take a record, a barrier or the end of the input, and of the coordinator.
 
 Every function depends only on the state of one task, or only on that of the coordinator. So a search can cache the
 function's results, because one task has few states, whereas the whole job has very many.
@@ -45,7 +44,7 @@ class TaskStep(NamedTuple):
     ended: bool = False
     """Whether all inputs of the task have ended."""
     reports: bool = False
-    """Whether `copied`, `whole` or `logged` is set, so that the coordinator must be told."""
+    """Whether `copied`, `whole` or `logged` is set, which the task must report to the coordinator."""
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:

@@ -19,7 +19,7 @@ from labkit.sim.models.barriers.state import (
 )
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
-_NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))
+_NUMBERED = ("complete", "expire", "store", "read", "inject", "finish", "process", "take_barrier", "take_end")
 """The names of the actions that concern one checkpoint, task or channel, and have its number."""
 
 

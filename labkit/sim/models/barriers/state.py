@@ -215,14 +215,14 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "expiries": Whole("How many pending checkpoints may expire.", 0, 0, 3),
     "cancels": Whole("How often somebody may cancel the job and start it again.", 0, 0, 1),
-    "retention": Choice("What a cancelled job's checkpoints become: deleted or kept.", "delete", ("delete", "keep")),
+    "retention": Choice("Whether a cancelled job's checkpoints are deleted or kept.", "delete", ("delete", "keep")),
     "broken": Choice(
-        "Which rule is left out: forget_to_block (aligned, but the channel is read on), first_barrier (the state is "
-        "copied at the first barrier and nothing in flight is saved), skip_channel_state (unaligned without what is "
-        "in flight), sink_offset (no barriers: all states at one moment, and the offsets after the sink's last rows), "
-        "sink_ack (complete as soon as the sink has acknowledged), announce_first (announced before it is stored), "
-        "abort_expired (an expired checkpoint's transaction is aborted), "
-        "older_checkpoint (restored instead of the latest).",
+        "Which rule is left out: forget_to_block (aligned, but no channel is blocked), first_barrier (a task copies "
+        "its state at the first barrier and saves nothing in flight), skip_channel_state (unaligned, but nothing in "
+        "flight is saved), sink_offset (no barriers: all states at one moment, and the offsets after the sink's last "
+        "rows), sink_ack (a checkpoint is complete when the sink has acknowledged), announce_first (it is announced "
+        "before it is stored), abort_expired (an expired checkpoint's transaction is aborted), older_checkpoint (a "
+        "restart uses an older checkpoint than the latest).",
         OmittedRule.NOTHING.value,
         tuple(each.value for each in OmittedRule),
     ),

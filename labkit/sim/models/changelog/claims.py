@@ -85,11 +85,8 @@ def _wrong_total(state: State) -> str:
 
 def _can_have_gap(settings: Settings) -> bool:
     repeated = len(settings.words) > len(settings.keys) and settings.at_most != 1
-    return repeated and (settings.encoding is Encoding.RETRACT or _deletes(settings))
-
-
-def _deletes(settings: Settings) -> bool:
-    return settings.encoding is Encoding.UPSERT and settings.deletes_first
+    deletes = settings.encoding is Encoding.UPSERT and settings.deletes_first
+    return repeated and (settings.encoding is Encoding.RETRACT or deletes)
 
 
 def _has_gap(state: State) -> bool:

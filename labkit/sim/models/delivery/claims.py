@@ -51,8 +51,9 @@ def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
         properties.append(_kept(settings.records))
-    if settings.faults.crashes:
-        properties.append(_recovers(settings))
+    if crashes := settings.faults.crashes:
+        sentence = "After a crash, the run has come to its end."
+        properties.append(possible("recovers", sentence, lambda state: state.faults.crashes != crashes, is_over))
     return (
         *properties,
         judged.all_out("All records come out.", is_over),
@@ -86,7 +87,7 @@ def _doubled(case: Witness) -> str:
 
 
 def _fell_back(case: Witness) -> str:
-    return f"record {case.offset} came out late: {case.key!r} was seen to go from {case.from_value} to {case.to_value}."
+    return f"record {case.offset} came out late: readers saw {case.key!r} go from {case.from_value} to {case.to_value}."
 
 
 _WITNESS_SENTENCES: dict[str, Callable[[Witness], str]] = {
@@ -103,25 +104,18 @@ def _kept(records: int) -> Property[State]:
             safe.update(message.record for message in process.outbox)
         for record in range(records):
             if record not in safe:
-                gone = "a crash loses it, or has done so."
-                return f"record {record} is in nobody's durable outbox and has not come out: {gone}"
+                gone = "a crash has lost it, or can lose it."
+                return f"record {record} is in no durable outbox and has not come out: {gone}"
         return ""
 
     sentence = "A sender deletes a record only when the record is durable elsewhere or has come out."
     return unless("kept", Mood.ALWAYS, sentence, broken)
 
 
-def _recovers(settings: Settings) -> Property[State]:
-    def after_a_crash(state: State) -> bool:
-        return state.faults.crashes != settings.faults.crashes
-
-    return possible("recovers", "After a crash, the run has come to its end.", after_a_crash, is_over)
-
-
 def _stuck(state: State) -> str:
     for number, process in enumerate(state.processes):
         if process.stage is not Stage.IDLE or process.outbox:
-            return f"process {number} is {process.stage} for ever, with {len(process.outbox)} records to bring."
+            return f"process {number} is {process.stage} for ever, with {len(process.outbox)} records to send."
     number = next(number for number, hop in enumerate(state.hops, start=1) if hop != Hop())
     return f"a message to or from process {number} stays in flight for ever."
 
@@ -147,9 +141,8 @@ def variant(settings: Settings, action: Action) -> str:
     """Return the sentence for an action whose effect the settings change; empty if the action's usual sentence fits."""
     name = action.name
     if name == "store":
-        what = "What came of the record of process {which} is out"
-        what = what if action.which == settings.last else "Process {which} makes what came of the record durable"
-        return f"{what}, {_with_its_id(settings)}."
+        kind = "visible" if action.which == settings.last else "durable"
+        return f"Process {{which}} makes its output for the record {kind}, {_with_its_id(settings)}."
     if name == "discard" and not settings.retry:
         return "Process {which} knows the id of the next record and drops it."
     if name == "receive" and settings.broken == "ack_early":

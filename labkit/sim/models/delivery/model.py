@@ -351,10 +351,10 @@ class Delivery(Guards):
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "send": Rule(_send, "Process {which} sends the oldest record of which nothing is under way."),
+        "send": Rule(_send, "Process {which} sends its oldest record that is not under way."),
         "send_early": Rule(
             _send_early,
-            "The timeout of process {which} comes although nothing was lost: it sends a second time.",
+            "Process {which} has a timeout although nothing was lost, and sends a record a second time.",
             Event.DELAY,
         ),
         "hear": Rule(_hear, "Process {which} reads an acknowledgement."),
@@ -362,8 +362,8 @@ class Delivery(Guards):
         "discard": Rule(
             _discard, "Process {which} knows the id of the next record, drops it and acknowledges it again."
         ),
-        "store": Rule(_store, "Process {which} makes what came of the record durable."),
-        "produce": Rule(_produce, "Process {which} keeps what came of the record in memory, to send it on, and waits."),
+        "store": Rule(_store, "Process {which} makes its output for the record durable."),
+        "produce": Rule(_produce, "Process {which} keeps its output for the record in memory, to send it, and waits."),
         "note": Rule(_note, "Process {which} notes the id of its record."),
         "ack": Rule(_ack, "Process {which} acknowledges its record."),
         "collect": Rule(_collect, "Process {which} forgets ids.", on_cue=True),

@@ -94,22 +94,24 @@ class State(NamedTuple):
 PARAMETERS: dict[str, Parameter] = {
     "retry": Switch("Whether a sender repeats what was not acknowledged.", default=True),
     "dedup": Choice(
-        "Where a receiver keeps the ids that it has seen: nowhere, in the connection, in its memory, in its store.",
+        "Where a receiver keeps the ids that it has seen: nowhere (none), in the connection, in its memory (volatile), "
+        "or in its store (durable).",
         "durable",
         ("none", "connection", "volatile", "durable"),
     ),
     "productions": Choice(
-        "When a process acknowledges: after one durable write of id and output (strong), or without it, when "
-        "everything downstream is done (weak).",
+        "When a process acknowledges: after one durable write of id and output (strong), or, without this write, when "
+        "all processes after it are done (weak).",
         "strong",
         ("strong", "weak"),
     ),
     "ids": Choice(
-        "What names a production: derived from the record, so the same when it is made again, or fresh each time.",
+        "The id of an output record: derived from its input record, so that a repeated output has the same id "
+        "(derived), or new each time (fresh).",
         "derived",
         ("derived", "fresh"),
     ),
-    "processes": Whole("Processes in the chain, the source and the last one included.", 3, 2, 5),
+    "processes": Whole("Processes in the chain, including the source and the last one.", 3, 2, 5),
     "records": Whole("Records, all of one key.", 2, 1, 5),
     "window": Whole("How many records a sender may have under way on a hop.", 1, 1, 3),
     "drops": Whole("How many messages may be lost.", 1, 0, 3),
@@ -119,9 +121,9 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "collects": Switch("Whether ids are forgotten once nobody can send them again.", default=False),
     "broken": Choice(
-        "Which rule is left out: ack_early (acknowledged when it arrives), note_early (its id is noted when it "
-        "arrives), note_late (its id is noted in a step of its own, after the output), highest_only (only the largest "
-        "id is kept), collect_early (an id is forgotten while it may still be sent again).",
+        "Which rule is left out: ack_early (a record is acknowledged when it arrives), note_early (its id is noted "
+        "when it arrives), note_late (its id is noted in a step of its own, after the output), highest_only (only the "
+        "largest id is kept), collect_early (an id is forgotten while its record may still be sent again).",
         "nothing",
         ("nothing", "ack_early", "note_early", "note_late", "highest_only", "collect_early"),
     ),

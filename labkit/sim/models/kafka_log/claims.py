@@ -5,7 +5,7 @@ The claims are about the first reader. It reads at read_committed, unless the on
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.sim.model import Action, Mood, Property, possible, unless
@@ -60,11 +60,8 @@ class Judge(StateJudge[State]):
     """Judges the records that one reader has received: lost, duplicated, or visible although aborted."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
-        super().__init__(expected(settings), self._view_of)
+        super().__init__(expected(settings), lambda state: (state.partitions, state.sights[reader]))
         self._settings, self._reader = settings, reader
-
-    def _view_of(self, state: State) -> Hashable:
-        return state.partitions, state.sights[self._reader]
 
     def is_over(self, state: State) -> bool:
         """Return whether the run is over and every reader has read all records that it may read."""
@@ -188,10 +185,10 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
     before, and `ends` that the job fails if a request is refused.
     """
     if was_refused:
-        then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
-        return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
+        then = "the job ends with this error" if ends else "the sender logs the error and goes on"
+        return f"The coordinator refuses a request to commit, because nothing is open under its epoch; {then}."
     if nothing_new:
-        return "A request to commit reaches the coordinator, which has committed it before: nothing changes."
+        return "The coordinator gets a request for a commit that it has already made, so nothing changes."
     return ""
 
 

@@ -1,9 +1,8 @@
 """The steps of Kafka's transaction coordinator (initialise, add partitions, decide, time out) and of the readers.
 
-An entry PrepareCommit or PrepareAbort in the coordinator's log is the decision. The markers follow, one
-partition after the other, and the coordinator answers EndTxn before it writes them (Kafka,
-TransactionCoordinator). Version 1 keeps one epoch for all transactions of a producer; version 2 raises it at
-the end of each transaction (KIP-890).
+An entry PrepareCommit or PrepareAbort in the coordinator's log is the decision. The markers follow, one partition after
+the other, and the coordinator answers EndTxn before it writes them (Kafka, TransactionCoordinator). Version 1 keeps one
+epoch for all transactions of a producer; version 2 raises it at the end of each transaction (KIP-890).
 
 A reader at read_uncommitted (the default of Java clients) gets every record up to the end. A reader at read_committed
 gets only the records before the last stable offset, and no records of aborted transactions.
@@ -118,16 +117,13 @@ def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordin
     earlier markers of the id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
-    if _is_repeated(rules, handle, stage, epoch):
+    is_repeated = stage is Stage.COMPLETE_COMMIT and (handle.epoch == epoch - rules.bumps_epoch or not rules.fences)
+    if is_repeated:
         return coordinator, Answer.DONE
     if stage is not Stage.ONGOING or (handle.epoch != epoch and rules.fences):
         return coordinator, Answer.REFUSED
     decided = Entry(Stage.PREPARE_COMMIT, epoch + rules.bumps_epoch, partitions)
     return put(coordinator, handle.name, decided), Answer.DONE
-
-
-def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool:
-    return stage is Stage.COMPLETE_COMMIT and (handle.epoch == epoch - rules.bumps_epoch or not rules.fences)
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:

@@ -118,7 +118,7 @@ class Broker(RuleModel[State]):
         "deliver": Rule(
             _deliver, "A request to commit reaches the coordinator, which decides and answers; the markers come later."
         ),
-        "mark": Rule(_mark, "The marker of the id t{name} goes into partition {where}."),
+        "mark": Rule(_mark, "The coordinator writes the marker of the id t{name} into partition {where}."),
         "expire": Rule(
             _expire,
             "The transaction of the id t{which} is too old: the coordinator aborts it and fences its producer.",
@@ -406,21 +406,20 @@ class KafkaLog(Broker):
             _restart, "Incarnation {which} of the job starts from the last completed checkpoint.", Event.RESTART
         ),
         "fence": Rule(
-            _fence,
-            "Recovery initialises the id t{which}: what is open under it is aborted, and older epochs are fenced.",
+            _fence, "Recovery initialises the id t{which}, which aborts its open transaction and fences older epochs."
         ),
         "begin": Rule(
             _begin, "The producer initialises the id t{which} for its next transaction; nothing is open yet."
         ),
         "write": Rule(
-            _write, "Record {which} goes into the job's transaction; the first one opens it, and its clock starts."
+            _write, "The job writes record {which}; the first record opens the transaction and starts its timeout."
         ),
         "pre_commit": Rule(
             _pre_commit,
-            "The barrier of checkpoint {which}: the transaction is sealed, and the checkpoint takes its handle.",
+            "At the barrier of checkpoint {which}, the job seals its transaction; the checkpoint gets its handle.",
         ),
         "complete": Rule(_complete, "Checkpoint {which} is complete: the decision."),
-        "send_commit": Rule(_send_commit, "The job asks the coordinator for a commit that is decided."),
+        "send_commit": Rule(_send_commit, "The job asks the coordinator to commit a transaction that is decided."),
         "finish": Rule(_finish, "All is committed or given up: the job ends."),
         "zombie_write": Rule(_zombie_write, "The job that was thought dead tries to write record {which}."),
         "crash": Rule(_crash, "The job dies; only its completed checkpoints are left.", Event.CRASH),
@@ -431,13 +430,15 @@ class KafkaLog(Broker):
         ),
         "lapse": Rule(
             _lapse,
-            "Checkpoint {which} expires, and the job lives on; its transaction waits for the next one.",
+            "Checkpoint {which} expires, and the job goes on; its transaction waits for the next checkpoint.",
             Event.TIMEOUT,
         ),
         "roll_back": Rule(
             _roll_back, "Somebody removes checkpoint {which}, so that an older one is restored.", Event.OPERATOR
         ),
         "replace_job": Rule(
-            _replace_job, "The job hangs, is thought dead, and will be replaced; it will wake up.", Event.CRASH
+            _replace_job,
+            "The job hangs and is thought dead, so a new one will replace it; it wakes up later.",
+            Event.CRASH,
         ),
     }

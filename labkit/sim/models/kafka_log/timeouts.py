@@ -70,7 +70,7 @@ def examine(timeouts: Timeouts) -> Examination:
     if timeouts.transaction > timeouts.maximum:
         return Examination(Fit.REFUSED, needed, _refused(timeouts, needed))
     if timeouts.transaction > needed:
-        return Examination(Fit.SAFE, needed, f"a transaction is open for at most {needed:g} s, and may be for longer")
+        return Examination(Fit.SAFE, needed, f"a transaction is open for at most {needed:g} s, less than its timeout")
     return Examination(Fit.LOSES, needed, _loses(timeouts, interval, needed))
 
 
@@ -86,8 +86,8 @@ def _refused(timeouts: Timeouts, needed: float) -> str:
     if needed >= timeouts.maximum:
         remedy = f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
     return (
-        f"the broker allows {timeouts.maximum:g} s and the producer asks for {timeouts.transaction:g} s: it answers "
-        f"INVALID_TRANSACTION_TIMEOUT when the producer is initialised; {remedy}"
+        f"the producer asks for {timeouts.transaction:g} s, but the broker allows only {timeouts.maximum:g} s and "
+        f"answers INVALID_TRANSACTION_TIMEOUT when the producer starts; {remedy}"
     )
 
 
@@ -95,11 +95,9 @@ def _loses(timeouts: Timeouts, interval: float, needed: float) -> str:
     how = f"a transaction can be open for {needed:g} s and is aborted after {timeouts.transaction:g} s"
     if timeouts.transaction < interval:
         when = (
-            "steady traffic meets it as a failing write, a crash loop without loss; a burst and then silence is lost, "
-            "since the checkpoint completes and only the commit is refused; what comes just before a barrier survives"
+            "under steady traffic, writes fail in a crash loop without loss; a burst before a silence is lost, because "
+            "the checkpoint completes and only the commit is refused; records just before a barrier survive"
         )
     else:
-        when = (
-            "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
-        )
+        when = "a slow or expired checkpoint, or a long restart after the decision, is enough to lose its records"
     return f"{how}: {when}"

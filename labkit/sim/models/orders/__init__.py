@@ -9,7 +9,7 @@ __all__ = ["BLUEPRINT"]
 
 BLUEPRINT = Blueprint(
     Orders,
-    "A step makes durable writes in an order, dies between any two of them, and restarts from what it noted.",
+    "A process makes the durable writes of each step in a given order, may die between two, and restarts from them.",
     play_to_the_end,
     scenarios_of(__name__),
     verdict_as_fact,

@@ -4,6 +4,7 @@ Only `labkit.core.judge` counts lost, duplicate and wrong rows: `Judge` turns a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
@@ -68,16 +69,12 @@ def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Read
             crashes += 1
             yield Reading(f"crash {crashes}")
         elif row.offset == TAKEN_BACK:
-            if keyed and not _is_taken_back(seen[index + 1 : index + 2]):
+            if keyed and not any(each.offset == TAKEN_BACK for each in seen[index + 1 : index + 2]):
                 left = kept(seen[: index + 1])[-1:]
                 yield from (_observed(seen[each], stands=each in standing) for each in left)
         else:
             yield _observed(row, stands=index in standing)
     yield Reading("end")
-
-
-def _is_taken_back(rows: Sequence[Seen]) -> bool:
-    return any(each.offset == TAKEN_BACK for each in rows)
 
 
 def _observed(row: Seen, *, stands: bool) -> Observation:
@@ -120,31 +117,26 @@ MEANWHILE = {
 
 def claims(settings: Settings, judge: Judge) -> Sequence[Property[State]]:
     """Return the properties that a search checks."""
-
-    def done(state: State) -> bool:
-        return is_done(settings, state)
-
+    done = partial(is_done, settings)
     return [
         *(judge.claim(name, sentence, done) for name, sentence in ENDS.items()),
         judge.claim("no_regression", MEANWHILE["no_regression"], None),
-        judge.claim("no_fractured_read", MEANWHILE["no_fractured_read"], _is_down),
+        judge.claim(
+            "no_fractured_read", MEANWHILE["no_fractured_read"], lambda state: state.process.place is Place.DOWN
+        ),
         judge.claim("no_aborted_read", MEANWHILE["no_aborted_read"], None),
         judge.all_out("All rows have come out.", done),
     ]
 
 
-def _is_down(state: State) -> bool:
-    return state.process.place is Place.DOWN
-
-
 WRITTEN = {
     Write.PLAN: "its plan",
-    Write.STATE: "the state behind it",
+    Write.STATE: "the state after it",
     Write.STAGED: "its output, staged where nobody reads",
     Write.VISIBLE: "its output, visible",
     Write.MARKER: "the store's marker",
     Write.DECISION: "the decision that it is done",
-    Write.NOTICE: "the notice to somebody else",
+    Write.NOTICE: "the notice to another system",
 }
 """For each kind of durable write, the words that name it in a sentence."""
 
@@ -166,16 +158,16 @@ def rows_in_words(job: Job, plan: Job | None) -> str:
 
 def skipped_in_words(process: Process) -> str:
     """Return a sentence that says why the process skips the output of its step."""
-    return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
+    return f"The marker names step {process.marker.step}, so the process skips the output of step {process.job.step}."
 
 
 _SOURCES = {
-    Start.BEGINNING: "It reads no note",
+    Start.BEGINNING: "It reads no record",
     Start.PLAN: "It reads the last plan",
     Start.STATE: "It reads the newest state",
     Start.MARKER: "It reads the store's marker",
     Start.DECISION: "It reads the last decision",
-    Start.NOTICE: "It reads what somebody else was told",
+    Start.NOTICE: "It reads the last notice to another system",
 }
 
 

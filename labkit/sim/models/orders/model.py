@@ -348,21 +348,21 @@ class Orders(RuleModel[State]):
         "take": Rule(_take, "The next step takes the input up to offset {which}."),
         **_write_rules(_write),
         "show": Rule(_show, "The row of offset {which} becomes visible."),
-        "skip": Rule(_skip, "The marker names step {which}: its output is left out."),
+        "skip": Rule(_skip, "The marker names step {which}, so the process skips its output."),
         "undo": Rule(
             _undo, "Visible output that will be written again is taken back, the row of offset {which} first."
         ),
         "unanswered": Rule(
             _unanswered,
-            "Output of step {which} becomes visible, but its answer is lost: it is written again.",
+            "Output of step {which} becomes visible, but the answer is lost, so the process writes it again.",
             Event.DROP,
         ),
         "expire": Rule(_expire, "The store aborts the prepared output of step {which}.", Event.TIMEOUT),
-        "lapse": Rule(_lapse, "The source's lease of the rows of step {which} ends.", Event.TIMEOUT),
-        "defer": Rule(_defer, "Step {which} goes on without its note in the log.", Event.DELAY),
+        "lapse": Rule(_lapse, "The time for which the source lends the rows of step {which} is over.", Event.TIMEOUT),
+        "defer": Rule(_defer, "Step {which} goes on without its entry in the engine's log.", Event.DELAY),
         "refused": Rule(_refused, "The next write of step {which} is refused."),
         "crash": Rule(_crash, "The process dies: its memory is gone.", Event.CRASH),
-        "restart": Rule(_restart, "Process {which} starts and reads what was noted.", Event.RESTART),
+        "restart": Rule(_restart, "Process {which} starts and reads its durable records.", Event.RESTART),
     }
 
 

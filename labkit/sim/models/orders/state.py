@@ -31,7 +31,7 @@ class World(Word):
     SAME = "same"
     """The same rows as before."""
     OTHER = "other"
-    """Another number of rows than before, perhaps, unless a plan (a record of the step's input) fixes them."""
+    """Perhaps another number of rows than before; a plan (a record of the step's input) prevents that."""
     GONE = "gone"
     """The same rows, without those that the source deleted because a notice told it that they were processed."""
 
@@ -76,18 +76,18 @@ _LEFTOVERS = {"dropped": Leftover.DROPPED, "decided": Leftover.DECIDED, "all": L
 
 PARAMETERS: dict[str, Parameter] = {
     "order": Parameter(
-        "The writes of a step: - between two, _ where the next is atomic with the one before.",
+        "The writes of a step in order; - separates two, _ joins two that are atomic: plan-visible_marker-decision.",
         "plan-visible-decision",
         Checked(_order),
     ),
     "output": Choice(
-        "How output comes: append (row by row, a repeated row is there twice), upsert (row by row, a row replaces that "
-        "of its key), or transaction (all rows of a step at once).",
+        "How output becomes visible: append (row by row; a repeated row is there twice), upsert (row by row; a row "
+        "replaces the row of its key), or transaction (all rows of a step at once).",
         "append",
         tuple(each.value for each in Output),
     ),
     "start": Choice(
-        "The durable record from which a restart continues; beginning: it reads none.",
+        "The durable record from which a restart continues; beginning: it reads none and starts with the first row.",
         "decision",
         tuple(each.value for each in Start),
     ),

@@ -10,7 +10,7 @@ __all__ = ["BLUEPRINT"]
 
 BLUEPRINT = Blueprint(
     Pipeline,
-    "A checkpointed word count writes through a sink strategy into an outside store; anything may die at any step.",
+    "A checkpointed word count writes through a sink strategy into an outside store; its driver may die at any step.",
     play,
     scenarios_of(__name__, cues),
     verdict_as_fact,

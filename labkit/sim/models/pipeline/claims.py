@@ -52,8 +52,14 @@ class Judge(StateJudge[State]):
     def history(self, state: State) -> History:
         """Return the rows that an outside reader could have seen, with a complete read at each crash and at the end."""
         unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
-        hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
-        return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
+        hidden = [
+            self._row(VisibleRow(offset, handle.batch, handle.incarnation), ())
+            for handle, _, rows in unfinished
+            for offset in rows
+        ]
+        query = state.query
+        planned = [PlannedBatch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
+        return History(self._events(state), self._settings.keyed, planned, hidden)
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
         crashes = 0
@@ -69,21 +75,13 @@ class Judge(StateJudge[State]):
         return Observation(*record, row.batch, row.incarnation, visibility)
 
 
-def _writer(transaction: Transaction) -> tuple[int, int]:
-    return transaction.handle.batch, transaction.handle.incarnation
-
-
-def _planned_batches(query: Query) -> list[PlannedBatch]:
-    return [PlannedBatch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
-
-
 SENTENCES = {
     "no_loss": "In the end no record is lost.",
     "no_duplicate": "In the end no record has come out twice.",
-    "no_regression": "No key was seen to go back.",
+    "no_regression": "No reader saw the value of a key go back.",
     "no_aborted_read": "Nobody read a row of a transaction that was dropped.",
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
-    "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
+    "no_fractured_read": "While no driver was alive, no reader saw only a part of a batch.",
 }
 """For each property that the judge checks here, the sentence that states it to users.
 
@@ -103,7 +101,7 @@ def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
         properties.append(possible("recovers", "A query ends after a crash.", _has_recovered, is_over))
     return (
         *properties,
-        judged.all_out("A query ends and all came out.", is_over),
+        judged.all_out("A query ends, and every record has come out.", is_over),
         Property("ends", Mood.EVENTUALLY, "The query ends, without an endless error.", is_over, _stuck),
     )
 
@@ -128,13 +126,13 @@ def _decided_early(state: State) -> str:
 
 
 def _stuck(state: State) -> str:
-    return f"drivers have ended with an error {state.failures} times, and each new one meets it again."
+    return f"{state.failures} drivers have ended with an error, and each new driver would fail with it again."
 
 
 ZOMBIE, NOTIFIED = "zombie_", "notified_"
 """The prefixes of actions of a driver that was wrongly declared dead, and of the thread that handles notifications."""
 
-LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "Told by the notification: "}
+LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "After the notification: "}
 """For the prefix of an action's name (`ZOMBIE`, `NOTIFIED`), the words with which its sentence begins."""
 
 
@@ -157,9 +155,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
     if statuses == [Status.ABORTED]:
-        return (
-            f"The store has dropped the transaction of partition {action.which}: the error is logged, and nothing else."
-        )
+        return f"The store has dropped the transaction of partition {action.which}: the driver only logs the error."
     return ""
 
 

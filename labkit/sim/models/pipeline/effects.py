@@ -22,7 +22,7 @@ from labkit.sim.models.pipeline.state import (
 )
 
 
-class TaskRefusal(Exception):  # what happened, not whose mistake it was
+class TaskRefusal(Exception):
     """Raised if the engine or the store refuses a driver's step; the driver then ends with an error."""
 
 
@@ -195,11 +195,13 @@ TASKS: dict[Op, TaskRule] = {
         _prepare,
         "pre-commit partition {0}",
         ("store",),
-        "The task of partition {which} pre-commits its transaction: its yes.",
+        "The task of partition {which} pre-commits its transaction: its vote is yes.",
         "The pre-commit of the task of partition {which}",
     ),
-    Op.SEAL: TaskRule(_seal, "seal log {0}", ("folder",), "The task of partition {which} seals its log: its yes."),
-    Op.LOOK: TaskRule(_nothing, "look up batch {0}", (), "The driver looks whether batch {which} was written before."),
+    Op.SEAL: TaskRule(
+        _seal, "seal log {0}", ("folder",), "The task of partition {which} seals its log: its vote is yes."
+    ),
+    Op.LOOK: TaskRule(_nothing, "look up batch {0}", (), "The driver checks whether batch {which} is already written."),
     Op.COMMIT: TaskRule(
         _commit,
         "commit partition {0}",
@@ -226,7 +228,7 @@ TASKS: dict[Op, TaskRule] = {
     ),
     Op.LOG_COMMIT: TaskRule(_log_commit, "commits/{0}", ("folder",), "commits/{which} is durable.", "commits/{which}"),
     Op.TELL: TaskRule(
-        _nothing, "notification {0}", (), "The notification of batch {which} arrives, and nothing waits for it."
+        _nothing, "notification {0}", (), "The notification of batch {which} arrives, and nothing is left to commit."
     ),
     Op.FORGET: TaskRule(_forget, "drop votes {0}", ("folder",), "The stored votes of batch {which} are dropped."),
     Op.ABORT: TaskRule(

@@ -65,7 +65,7 @@ class Environment(RuleModel[State]):
     def _end(query: Query) -> int:
         return query.start_of(len(query.ends))
 
-    def _wrong(self, query: Query, zombie: Driver, transactions: Sequence[Transaction], faults: Faults) -> list[Action]:
+    def _wrong(self, query: Query, transactions: Sequence[Transaction], faults: Faults) -> list[Action]:
         driver = query.driver
         alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
         enabled = []
@@ -79,7 +79,8 @@ class Environment(RuleModel[State]):
             ]
         if faults.lost_notices and driver.notice >= 0:
             enabled.append(Action("lose_notice", driver.notice))
-        if faults.lapses and driver.todo and driver.todo[0].op is Op.LOG_COMMIT and self._has_next(query):
+        finishes = bool(driver.todo) and driver.todo[0].op is Op.LOG_COMMIT
+        if faults.lapses and finishes and self.settings.defers and self._next_batch(query) is not None:
             enabled.append(Action("lapse", driver.todo[0].batch))
         if driver.place is Place.DEAD:
             if faults.rollbacks and query.decided >= 0:
@@ -89,9 +90,6 @@ class Environment(RuleModel[State]):
         if faults.zombies and driver.todo and driver.place is Place.RUNNING:
             enabled.append(Action("replace_driver"))
         return enabled
-
-    def _has_next(self, query: Query) -> bool:
-        return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
         query, zombie, faults, seen, *others = state
@@ -143,11 +141,13 @@ class Environment(RuleModel[State]):
         "crash": Rule(_crash, "SIGKILL: the memory of the driver is gone.", Event.CRASH),
         "expire": Rule(_expire, "The store drops unfinished transaction {which} after its timeout.", Event.TIMEOUT),
         "lose_notice": Rule(_lose_notice, "The notification of batch {which} is lost.", Event.DROP),
-        "lapse": Rule(_lapse, "The checkpoint of batch {which} expires, and the job lives on.", Event.TIMEOUT),
+        "lapse": Rule(_lapse, "The checkpoint of batch {which} expires, and the job goes on.", Event.TIMEOUT),
         "roll_back": Rule(_roll_back, "Somebody restores the checkpoint from before batch {which}.", Event.OPERATOR),
         "delete_checkpoint": Rule(_delete_checkpoint, "Somebody deletes the checkpoint folder.", Event.OPERATOR),
         "replace_driver": Rule(
-            _replace_driver, "The driver hangs, is thought dead, and will be replaced; it will wake up.", Event.CRASH
+            _replace_driver,
+            "The driver hangs and is thought dead, so a new one will replace it; it wakes up later.",
+            Event.CRASH,
         ),
     }
 
@@ -184,7 +184,7 @@ class Pipeline(Environment):
         if zombie.todo:
             enabled.append(Action(ZOMBIE + zombie.todo[0].op, zombie.todo[0].which))
         if any(faults):
-            enabled += self._wrong(query, zombie, transactions, faults)
+            enabled += self._wrong(query, transactions, faults)
         return enabled
 
     def _next_step(self, query: Query) -> list[Action]:
@@ -340,16 +340,16 @@ class Pipeline(Environment):
         return done_before(state, action, tasks[0]) or self.sentence(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "start": Rule(_start, "Driver {which} starts and reads what was decided.", Event.RESTART),
+        "start": Rule(_start, "Driver {which} starts and reads which batches are decided.", Event.RESTART),
         "plan": Rule(_plan, "Batch {which} is planned: offsets/{which} is durable."),
         "plan_nothing": Rule(
             _plan_nothing,
-            "Batch {which} was planned before, and the source cannot give its records again: it is empty.",
+            "Batch {which} was planned before, but the source cannot send its records again, so the batch is empty.",
         ),
         "finish": Rule(_finish, "No input is left: the query comes to its clean end."),
         "end": Rule(_end_query, "The query has ended."),
         "catch_up": Rule(
-            _catch_up, "Before it stores new votes the driver commits what was decided through batch {which}."
+            _catch_up, "Before the driver stores new votes, it commits everything decided up to batch {which}."
         ),
         "notify": Rule(_notify, "The notification of batch {which} arrives."),
         **_task_rules(_driver_step),

@@ -105,12 +105,6 @@ def _with(task: Task, point: FailPoint) -> Task:
     return task._replace(points=(*task.points, point))
 
 
-def _halved(tasks: list[Task], point: FailPoint) -> None:
-    if len(tasks) > 1:
-        half = max(1, len(tasks) // 2) - 1
-        tasks[half] = _with(tasks[half], point)
-
-
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
@@ -122,7 +116,9 @@ def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles
         if op is Op.CONFIRM and tasks:
             tasks[-1] = _with(tasks[-1], FailPoint.BEFORE_CONFIRM)
         several = list(chain.from_iterable(_tasks_of(op, batch, parts, handles)))
-        _halved(several, FailPoint.MID_COMMIT)
+        if len(several) > 1:
+            half = len(several) // 2 - 1
+            several[half] = _with(several[half], FailPoint.MID_COMMIT)
         tasks += several
     if tasks:
         tasks[-1] = _with(tasks[-1], FailPoint.AFTER_COMMIT)
@@ -136,15 +132,11 @@ def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequenc
         case Op.COMMIT:
             return [[Task(op, handle.partition, handle.batch, (), (handle,))] for handle in handles]
         case Op.MARK:
-            return [[Task(op, batch, batch, (), (), _offsets(parts))]]
+            return [[Task(op, batch, batch, (), (), tuple(chain.from_iterable(offsets for _, offsets in parts)))]]
         case Op.LOOK | Op.CONFIRM:
             return [[Task(op, batch, batch)]]
         case _:
             assert_never(op)
-
-
-def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
-    return tuple(chain.from_iterable(offsets for _, offsets in parts))
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:

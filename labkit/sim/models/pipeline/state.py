@@ -338,14 +338,13 @@ def settings(values: Values) -> Settings:
         raise InvalidInput(
             f"unconfirmed_log=delete: the strategy {strategy} has no write-ahead log to delete; set strategy=wal."
         )
-    names = Faults._fields
     return Settings(
         strategy=strategy,
         order=order,
         replayable=values["source"] == "log",
         words=tuple(str(values["words"]).split("-")),
         records_per_batch=int(values["records_per_batch"]),
-        faults=Faults(*(int(values[name]) for name in names)),
+        faults=Faults(*(int(values[name]) for name in Faults._fields)),
         outside=Outside(
             readable_early=early,
             ignores_dropped=values["dropped"] == "ignore",

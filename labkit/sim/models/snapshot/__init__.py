@@ -39,7 +39,7 @@ BLUEPRINT = Blueprint(
         "snapshot_channels": "money under way in the last completed snapshot",
         "paused_steps": "steps for which each process was told to pause",
         "stood_still_steps": "steps for which everybody stood still",
-        "moment": "the step after which the bank was as the last snapshot says",
+        "moment": "the step after which the bank really was in the state of the last snapshot",
     },
     tasks=tasks_of(__name__),
 )

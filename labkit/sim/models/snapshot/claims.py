@@ -49,9 +49,9 @@ def claims(values: Values, ends: Sequence[Ends]) -> Sequence[Property[State]]:
     if values["snapshots"]:
         properties.append(possible("completes", "A snapshot is completed.", _has_one))
         if values["algorithm"] == "chandy_lamport" and values["transfers"]:
-            properties.append(possible("in_flight", "A snapshot contains money in a channel.", _in_flight))
-    if values["crashes"]:
-        crashes = values["crashes"]
+            sentence = "A snapshot contains money in a channel."
+            properties.append(possible("in_flight", sentence, lambda state: in_channels(state.completed) != 0))
+    if crashes := values["crashes"]:
         properties.append(
             possible("recovers", "All are up after a crash.", lambda state: state.crashes != crashes, is_up)
         )
@@ -109,8 +109,8 @@ def _conserved(state: State) -> bool:
     return money(state.completed) == START * len(state.processes)
 
 
-def _in_flight(state: State) -> bool:
-    return in_channels(state.completed) != 0
+def _all_there(state: State) -> bool:
+    return _money_of(state) == START * len(state.processes)
 
 
 def is_up(state: State) -> bool:
@@ -121,10 +121,6 @@ def is_up(state: State) -> bool:
 def _money_of(state: State) -> int:
     accounts = sum(process.account.balance for process in state.processes if process.account is not None)
     return accounts + AMOUNT * sum(message != MARKER for queue in state.channels for message in queue)
-
-
-def _all_there(state: State) -> bool:
-    return _money_of(state) == START * len(state.processes)
 
 
 def _balances(state: State) -> str:
@@ -176,10 +172,10 @@ def _shows(state: State, snapshot: Snapshot) -> bool:
 
 
 VARIANTS = {
-    ("forget_pause", "pause"): "Process {which} is told to pause, and goes on.",
-    ("forget_pause", "resume"): "Process {which} is told to resume, and has never stopped.",
+    ("forget_pause", "pause"): "Process {which} is told to pause, but goes on.",
+    ("forget_pause", "resume"): "Process {which} is told to resume, but has never stopped.",
     ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
-    ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
+    ("restore_alone", "restore"): "Only the dead go back to the last completed snapshot; the other processes go on.",
 }
 """The sentences of actions that change if a rule is left out, by the names of the rule and of the action."""
 

@@ -296,7 +296,7 @@ class Bank(Guards):
             "A message from process {sender} to process {receiver} overtakes the one before it.",
             Event.REORDER,
         ),
-        "copy": Rule(_copy, "Process {which} copies its account: its part of the snapshot is whole."),
+        "copy": Rule(_copy, "Process {which} copies its account, so its part of the snapshot is complete."),
         "record": Rule(
             _record,
             "Process {which} has seen no marker, records its account, and sends a marker into each of its channels.",
@@ -307,11 +307,11 @@ class Bank(Guards):
         "pause": Rule(_pause, "Process {which} pauses: it begins no transfer, and still reads what comes in."),
         "resume": Rule(_resume, "Process {which} resumes."),
         "crash": Rule(
-            _crash, "Process {which} dies; only its part of the snapshot is left, if it was whole.", Event.CRASH
+            _crash, "Process {which} dies; only its part of the snapshot is left, if it was complete.", Event.CRASH
         ),
         "restore": Rule(
             _restore,
-            "Who died starts again, and all go back to the last completed snapshot; if there is none, to the start.",
+            "The dead start again, and all processes go back to the last completed snapshot, or else to the beginning.",
             Event.RESTART,
         ),
     }

@@ -20,9 +20,9 @@ PARAMETERS: dict[str, Parameter] = {
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "reorderings": Whole("How often a message may overtake the one before it, so that channels are not FIFO.", 0, 0, 3),
     "broken": Choice(
-        "Which rule is left out: forget_channels (what is in the channels is not saved), late_markers (they are sent "
-        "in a step of their own), forget_pause (who is paused goes on), forget_drain (copies are made while money is "
-        "under way), restore_alone (only who crashed goes back).",
+        "Which rule is left out: forget_channels (transfers in channels are not saved), late_markers (they are sent in "
+        "a step of their own), forget_pause (paused processes go on), forget_drain (processes copy while money is "
+        "under way), restore_alone (only crashed processes go back).",
         "nothing",
         ("nothing", "forget_channels", "late_markers", "forget_pause", "forget_drain", "restore_alone"),
     ),

@@ -1,4 +1,4 @@
-"""Two simulators of two-phase commit: one with presumed abort and faults, one of Gray and Lamport's abstraction."""
+"""Two simulators of two-phase commit: one with presumed abort and faults, and Gray and Lamport's without faults."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
 
 BLUEPRINT: Blueprint[TwoPhaseCommit | Textbook, str] = Blueprint(
     TwoPhaseCommit,
-    "A coordinator asks participants to vote, decides, and tells them; anybody may crash, any message get lost.",
+    "A coordinator asks participants to vote, decides, and tells them; processes may crash, and messages may get lost.",
     play,
     scenarios_of(__name__),
     facts,

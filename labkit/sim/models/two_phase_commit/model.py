@@ -24,8 +24,8 @@ from labkit.sim.models.two_phase_commit.state import (
     claims,
     gathered,
     spread,
+    text,
 )
-from labkit.sim.models.two_phase_commit.state import text as text_of
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel
 
@@ -260,13 +260,13 @@ class TwoPhaseCommit(Guards):
         return claims()
 
     def text(self, state: State) -> str:
-        return text_of(state)
+        return text(state)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "start": Rule(_start, "The coordinator asks every participant to prepare."),
         "give_up": Rule(_give_up, "The coordinator has waited long enough and tells all to abort.", Event.TIMEOUT),
         "decide_commit": Rule(
-            _decide_commit, "The coordinator has a yes of everybody and logs the commit: the decision."
+            _decide_commit, "The coordinator has a yes from everybody and logs the commit: the decision."
         ),
         "announce": Rule(_announce, "The coordinator tells all to commit."),
         "crash_coordinator": Rule(_crash_coordinator, "The coordinator dies; only its log is left.", Event.CRASH),
@@ -284,12 +284,12 @@ class TwoPhaseCommit(Guards):
         ),
         "crash": Rule(_crash, "Participant {which} dies; only its log is left.", Event.CRASH),
         "restart": Rule(_restart, "Participant {which} starts again from its log.", Event.RESTART),
-        "hear": Rule(_hear, "The coordinator reads the next message of participant {which}."),
+        "hear": Rule(_hear, "The coordinator reads the next message from participant {which}."),
         "resend": Rule(
-            _resend, "The coordinator has no acknowledgement of participant {which} and sends the commit again."
+            _resend, "The coordinator has no acknowledgement from participant {which} and sends the commit again."
         ),
         "lose_outward": Rule(_lose_outward, "The next message to participant {which} is lost.", Event.DROP),
-        "lose_inward": Rule(_lose_inward, "The next message of participant {which} is lost.", Event.DROP),
+        "lose_inward": Rule(_lose_inward, "The next message from participant {which} is lost.", Event.DROP),
     }
 
 

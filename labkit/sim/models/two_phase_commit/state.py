@@ -146,7 +146,7 @@ def _changed(state: State) -> str:
     announced, phase = state.announced, state.coordinator.phase
     will_say = Phase.COMMITTED if phase in (Phase.DECIDED, Phase.FORGOTTEN) else phase
     if announced is not Phase.WORKING and phase is not Phase.DOWN and will_say is not announced:
-        return f"the coordinator had sent that all are {announced}, and now believes {phase}."
+        return f"the coordinator has announced the decision {announced}, and now its own state is {phase}."
     for which, participant in enumerate(state.participants):
         if len(participant.log) > 2:
             return f"participant {which} has changed its outcome: its log is {', '.join(participant.log)}."
@@ -183,7 +183,7 @@ def claims() -> Sequence[Property[State]]:
     return (
         unless("atomic", always, "No participant commits while another aborts.", _torn),
         unless("final", always, "No decision that was sent or logged is changed.", _changed),
-        unless("promise", always, "Who voted yes aborts only if that was decided.", _broke_promise),
+        unless("promise", always, "A participant that voted yes aborts only if that was decided.", _broke_promise),
         possible("all_commit", "All have committed.", partial(_all, Phase.COMMITTED)),
         possible("all_abort", "All have aborted.", partial(_all, Phase.ABORTED)),
         unless("nobody_blocked", Mood.EVENTUALLY, "In the end no participant holds a lock.", _waiting),
