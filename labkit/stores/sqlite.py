@@ -362,7 +362,7 @@ def _explanation(path: Path, error: sqlite3.Error) -> LabError:
     if path.is_dir():
         return InvalidInput(f"{path}: there is a folder where the database file should be; move it away.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
-        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a path that you may write to.")
+        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a place that you may write to.")
     if code == sqlite3.SQLITE_IOERR:
         return JobFailed(f"{path}: the system refused access to the file ({error}); check the disk and run again.")
     return InvalidInput(
