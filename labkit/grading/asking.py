@@ -30,7 +30,7 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised for an invalid reply. Learners may read `kind`, one of a few fixed texts, but not the message."""
+    """Raised for an invalid reply. Learners may read `kind`, a fixed text; the message may contain hidden values."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -157,7 +157,7 @@ class RemoteAnswer:
                 self._compare(question)
         else:
             self.replies[question] = self._ask(question)
-        # Decoded again each time, so that no judge can change the stored reply, which is plain.
+        # Decoded anew for each call, because the judge may change the value that it gets.
         value: Plain = msgspec.json.decode(self.replies[question])
         return value
 

@@ -45,7 +45,7 @@ class Done:
     kept: int
     """The number of submissions that already had a valid record."""
     failed: int
-    """The number of submissions that could not be graded."""
+    """The number of submissions for which grading itself failed."""
     seconds: float
     level: str
     missing: dict[str, str]
@@ -111,8 +111,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
     limits = order.limits
     words = ["grade", *(str(path.absolute()) for path in order.given), "--seed", str(seed)]
     words += ["--isolation", order.isolation, "--workers", "1", "--json"]
-    words += ["--cell-seconds", str(limits.cell_seconds)]
-    words += ["--total-seconds", str(limits.total_seconds)]
+    words += ["--cell-seconds", str(limits.cell_seconds), "--total-seconds", str(limits.total_seconds)]
     words += ["--trust"] if order.trust else []
     words += ["--course", str(order.course.absolute())] if order.course else []
     parts = shards.run_on_spark(master, count, words, order.out)

@@ -213,10 +213,7 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because the notebook's kernel does not reply any more.
-
-        The recorded reason is the exceeded limit, such as the time, or else that the kernel is dead.
-        """
+        """Mark an exercise as failed because its kernel no longer replies: it exceeded a limit, or it is dead."""
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)

@@ -71,7 +71,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the first error that the learner's code raises in the public test cases.
+    """Return, by exercise name, the first error that the learner's code raises for the public variants.
 
     The notebook runs in the sandbox without the cells whose indices are in `without`. If a cell ends this run, the
     result is empty.

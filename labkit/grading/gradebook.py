@@ -6,6 +6,7 @@ them again at any time. A student's page contains no hidden value and nothing ab
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -65,11 +66,9 @@ def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[st
 
 
 def _replace_changed(path: Path, text: str) -> None:
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         if path.read_text(encoding="utf-8") == text:
             return
-    except (OSError, UnicodeDecodeError):
-        pass
     durable.replace(path, text)
 
 
@@ -91,10 +90,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write the page and the CSV file in which a person grades texts, answers requests and settles other work.
-
-    The page is left out if there are neither texts nor requests.
-    """
+    """Write a CSV file for points by hand and, if there are texts or requests, a page on which to grade them."""
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
         _wanted(row, exercise.name)

@@ -112,8 +112,7 @@ SAME_NUMBER = (
     ((0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     *(((2, 213), (22, 13)), ((1, 123), (11, 23)), ((3, 345), (33, 45)), ((7, 711), (77, 11))),
 )
-"""Pairs of groups of numbers with equal products or sums of powers, or that give the same digits when written together.
-"""
+"""Pairs of groups of numbers with equal products or sums of powers, or with the same digits when written together."""
 
 
 def _cut(c: Chance) -> Iterator[Variant]:
@@ -226,7 +225,7 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `08-finish`: finish the prepared transactions of one job.
+    """Yield variants of `08-finish`: finish the prepared transactions of one job.
 
     Names of transactions are similar, contain quotes or numbers of two digits, or belong to other jobs.
     """
@@ -256,7 +255,7 @@ def _orphans(c: Chance) -> Iterator[Variant]:
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `09-visible`: which rows of a transactional log does a reader see?"""
+    """Yield variants of `09-visible`: which rows of a transactional log does a reader see?"""
     one, two = c.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names, plain = (one, two, "late"), ("plain", "")
     begun = (("write", one), (c.pick("commit", "abort"), one), plain)
@@ -308,22 +307,15 @@ def _timeout(c: Chance) -> Iterator[Variant]:
         yield v(name, interval=interval, checkpoint=checkpoint, tolerated=tolerated, downtime=downtime)
     short, long, lost, down = c.randrange(5, 20), c.randrange(25, 60), c.pick(2, 3), c.randrange(20, 90)
     most = (short, long, lost, down)
-    yield v(
-        "longer times", jobs=((*most[:3], 0, 0), (long, short, 0, down, 0), (*most, 0), (long, short, lost, down, 0))
-    )
+    jobs = ((*most[:3], 0, 0), (long, short, 0, down, 0), (*most, 0), (long, short, lost, down, 0))
+    yield v("longer times", jobs=jobs)
     pause = c.randrange(30, 50)
     paused = ((short, long, 0, 0, pause), (4 * long, short, lost, 0, c.randrange(1, 20)), (*most, pause))
     yield v("a pause", jobs=paused)
     large = c.randrange(3, 9) * 100 + c.randrange(10)
     alone = (
-        (5, 2, 1, large, 0),
-        (5, 2, c.pick(3, 4), large, 0),
-        (5, large, 0, 3, 0),
-        (10, 20, 110 + large % 10, 5, 0),
-        (5, 2, 0, 1, large),
-        (5, 2, large + 1_000, 3, 0),
-        (5, 2, 1, 2**60 + 1, 0),
-        (2**60 + 1, 2, 0, large, 0),
+        *((5, 2, 1, large, 0), (5, 2, c.pick(3, 4), large, 0), (5, large, 0, 3, 0), (10, 20, 110 + large % 10, 5, 0)),
+        *((5, 2, 0, 1, large), (5, 2, large + 1_000, 3, 0), (5, 2, 1, 2**60 + 1, 0), (2**60 + 1, 2, 0, large, 0)),
         (5, 2, 0, 1, 10**7 + large),
     )
     yield v("one time is very long", jobs=alone)
@@ -348,10 +340,8 @@ def _early(c: Chance) -> Iterator[Variant]:
         ("append", {"words": c.pick(*WORDS[:3]), "strategy": "append"}),
         ("an open table, and no crash", {**table, "crashes": 0}),
     ]
-    words, small = (
-        c.pick("hello", "stream-table"),
-        {"words": c.pick("hello-world", "spark-spark"), "records_per_batch": 1},
-    )
+    words = c.pick("hello", "stream-table")
+    small = {"words": c.pick("hello-world", "spark-spark"), "records_per_batch": 1}
     bad = [("an open table", {**table, "words": words}), ("an open table, small batches", {**table, **small})]
     count = c.pick(3, 4)
     yield from _systems(c, good, bad)
@@ -364,7 +354,7 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `14c-damaged`: tables with every kind of damage, in several sizes."""
+    """Yield variants of `14c-damaged`: tables with every kind of damage, in several sizes."""
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))
@@ -415,9 +405,8 @@ def _damaged(c: Chance) -> Iterator[Variant]:
     nothing = ((), (("ghost", c.randrange(5)),), (("ghost", 5 * size), ("early ghost", 2 * size)))
     yield v("nothing in the source", orders=(), size=size, damage=nothing)
     large = 10**6 + c.randrange(1_000)
-    yield v(
-        "large numbers", orders=(large, large + 1), size=1_000, damage=((("twice", large),), (("lost", large + 1),))
-    )
+    changes = ((("twice", large),), (("lost", large + 1),))
+    yield v("large numbers", orders=(large, large + 1), size=1_000, damage=changes)
     word, size = c.pick("lamps", "dishes", "gloves"), c.randrange(2, 6)
     alike = list(repairs.contents_alike(word, c.randrange(10**17, 10**18)))
     yield v("contents that are alike", size=size, changed=repairs.calls_with(c.sample(alike, len(alike)), size))
@@ -431,7 +420,7 @@ def _damaged(c: Chance) -> Iterator[Variant]:
 
 
 def _fence(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `09c-fence`: topics with gaps, generations that skip numbers."""
+    """Yield variants of `09c-fence`: topics with gaps, generations that skip numbers."""
     for name, owners, batch in (("two owners", 2, 3), ("three owners", 3, 2)):
         generations = tuple(sorted(c.sample(range(1, 15), owners)))
         topic = tuple(sorted(c.sample(range(c.randrange(2), 12), 4)))
@@ -473,7 +462,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield cases of `11b-runner`: kills, lost answers, expired keys, new versions, steps with similar names."""
+    """Yield variants of `11b-runner`: kills, lost answers, expired keys, new versions, steps with similar names."""
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
     late = c.randrange(1_001, 9_999)
@@ -485,14 +474,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
     yield v("no keys", steps=(c.pick(*names),), keeps=0, crashes=2, losses=1, downtimes=(0, c.randrange(9, 99)))
     yield v("two steps", steps=tuple(c.sample(names, 2)), keeps=c.pick(0, keeps), crashes=2)
     empty: list[object] = c.sample((0, False, "", None, [], {}), 4)
-    some: tuple[object, ...] = (
-        c.randrange(2, 9),
-        [None],
-        [0, [1]],
-        {"done": None},
-        "started",
-        10 ** c.randrange(9, 15),
-    )
+    some: list[object] = [c.randrange(2, 9), [None], [0, [1]], {"done": None}, "started", 10 ** c.randrange(9, 15)]
     yield v("results of every kind", steps=("book",) * 10, results=(*empty, *some), crashes=1)
     one, two, three = c.sample(names, 3)
     yield v("an inserted step", steps=(one, two), then=(one, three, two), crashes=1)
@@ -534,7 +516,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield cases of `11b-runner` in which careless code confuses parts of a journal entry, such as name and kind."""
+    """Yield variants of `11b-runner` in which careless code confuses parts of a journal entry, as name and kind."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -584,7 +566,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield hidden cases of `12b-review`: releases with other names of columns, or with two changes at once."""
+    """Yield variants of `12b-review`: releases with other names of columns, or with two changes at once."""
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]
@@ -605,7 +587,7 @@ def _releases(c: Chance) -> Iterator[Variant]:
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
-    """Yield cases of `12b-review` with many columns, or with names or types that differ in one character."""
+    """Yield variants of `12b-review` with many columns, or with names or types that differ in one character."""
     yield releases.many_columns(base, c.randrange(9, 20))
     yield from releases.longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
@@ -628,7 +610,7 @@ def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `10-messages`, with word counts of 0 and of several digits."""
+    """Yield variants of `10-messages`, with word counts of 0 and of several digits."""
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -658,10 +640,8 @@ def _apply(c: Chance) -> Iterator[Variant]:
     glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}
     yield v("a word that ends in a digit", tables=glued)
     yield v("words composed in two ways", tables={"words": COMPOSED, "counts": (low, low + 1), "rows": 2})
-    long = words[0] * 15
-    yield v(
-        "words that differ at the end", tables={"words": (f"{long}s", f"{long}t"), "counts": (low, low + 1), "rows": 2}
-    )
+    longer = tuple(f"{words[0] * 15}{letter}" for letter in "st")
+    yield v("words that differ at the end", tables={"words": longer, "counts": (low, low + 1), "rows": 2})
 
 
 def _prefix(c: Chance) -> Iterator[Variant]:
@@ -714,7 +694,7 @@ def _prices(c: Chance) -> Iterator[Variant]:
     yield v("many edits", versions=tuple(many))
     lasting = ((0, 20), (c.randrange(2_000, 9_000), 30), (c.randrange(10**6, 10**7), 10))
     yield v("prices that last", versions=lasting)
-    # At one of the first three minutes a remainder, such as the minute of the day, is 0, and a price is a minute old.
+    # Prices change one minute before a minute at which a remainder, such as the minute of the day, is 0.
     old = (*(minute - 1 for minute in (22_075_200, 10**8, 2**29)), 999_999_998, 999_999_999)
     yield v("round minutes", versions=tuple(zip((0, *old), c.sample(range(90), 6), strict=True)))
     price, late = c.randrange(10**10, 10**11), 2**32 * c.randrange(2_400_000, 2_600_000) + 5
@@ -747,15 +727,8 @@ def _calls(c: Chance) -> Iterator[Variant]:
         glued_calls = (three, f"3{mark}{three}", f"{two}{mark}{three}")
         yield v(f"names with {mark}", topics=glued_topics, partitions=(1, 2, 3), offsets=(1, 2, 3), calls=glued_calls)
     alike = ("orders-of-the-North", "orders-of-the-north", "South-orders-of-the-week", "south-orders-of-the-week")
-    said = (
-        "charge the customer now",
-        "charge the customer Now",
-        "charge ",
-        " charge",
-        "Refund it now",
-        "refund it now",
-    )
-    yield v("names alike", topics=alike, partitions=(0, 1), offsets=(0, 1), calls=said)
+    similar = ("charge the customer now", "charge the customer Now", "charge ", " charge", "Refund it now")
+    yield v("names alike", topics=alike, partitions=(0, 1), offsets=(0, 1), calls=(*similar, "refund it now"))
     single = (*CALLS_ALIKE, *(call for pair in SAME_CHECKSUM for call in pair))
     yield v("calls alike", topics=(c.choice(names),), partitions=(0,), offsets=(c.randrange(9),), calls=single)
     many = sorted({*range(200), *(base**power + step for base in (2, 10) for power in range(4, 13) for step in (0, 1))})
@@ -784,10 +757,7 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of an engine's checkpoint files for `12-restart`, with small or large numbers in the files' names.
-
-    Some lists have only one file.
-    """
+    """Return lists of an engine's checkpoint files for `12-restart`, whose names have numbers of any size."""
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -797,7 +767,7 @@ def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `13-wait`: how long do records wait, given intervals and commits?"""
+    """Yield variants of `13-wait`: how long do records wait, given intervals and commits?"""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -808,16 +778,13 @@ def _waits(c: Chance) -> Iterator[Variant]:
     short = (round(2 * tenths, 1), 0.1)
     yield v("less than a second", cases=[((tenths, 0.1), short), ((1.4, 0.1), (2, 0.1)), ((4, 0.5), (4, 0.5))])
     tiny, huge = c.pick(0.01, 0.02), c.randrange(400_000, 900_000)
-    extremes = [
-        ((tiny, 0.002), (3 * tiny, 0.001)),
-        ((huge, c.randrange(9, 90)), (0.5, 0.1)),
-        ((c.randrange(3, 7), 0), (2, 0)),
-    ]
+    extremes = [((tiny, 0.002), (3 * tiny, 0.001)), ((huge, c.randrange(9, 90)), (0.5, 0.1))]
+    extremes.append(((c.randrange(3, 7), 0), (2, 0)))
     yield v("milliseconds, weeks, no commits", cases=extremes)
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases for the exercise `14-kills`: sinks that write the batch marker at various positions."""
+    """Yield variants of `14-kills`: sinks that write the batch marker at various positions."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -855,9 +822,9 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield cases of `13-longest`, in which learners compute the longest commit interval that keeps a job's limits.
+    """Yield variants of `13-longest`, in which learners compute the longest commit interval that keeps a job's limits.
 
-    In each case another limit decides. For some jobs, the answer is one second, or no interval at all.
+    In each variant another limit decides. For some jobs, the answer is one second, or no interval at all.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -908,7 +875,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of a case in which two queries write rows: their batches, names and writers' epochs.
+    """Return the parameters of a variant in which two queries write rows: their batches, names and writers' epochs.
 
     The first query writes `size` batches, whose rows have large ids. The second query writes three batches, whose rows
     have ids from 0 on. `names` and `epochs` are pairs, of which the second query takes the second element.

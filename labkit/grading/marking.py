@@ -140,10 +140,7 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of each axis that no variant has refuted, and describe the result for every axis.
-
-    `failed_axes` maps the name of each failed axis to a description of the failure.
-    """
+    """Give the points of each axis that has not failed. `failed_axes` maps each failed axis to the failure's text."""
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
@@ -197,8 +194,8 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
     """Mark an exercise as failed, which gives 0 points.
 
-    The instructor reads `reason`. The learner reads `kind`, which must not contain a hidden value, nor any text that
-    the learner's code produced, because this text could.
+    The instructor reads `reason`. The learner reads `kind`, so it must not contain a hidden value, nor any text of the
+    learner's code, which could contain one.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_SHARDS = 10_000
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 SHARDS = 8
-"""The number of parts into which Spark cuts a batch if the user names none."""
+"""The number of shards into which Spark splits the submissions if the user chooses no other number."""
 
 _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(

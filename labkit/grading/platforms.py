@@ -7,6 +7,7 @@ remains unknown.
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -230,8 +231,6 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
     for form in forms:
-        try:
+        with suppress(ValueError, OverflowError):
             return datetime.strptime(written, form).astimezone()
-        except (ValueError, OverflowError):
-            continue
     return None

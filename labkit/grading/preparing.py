@@ -33,10 +33,7 @@ class PreparedNotebook:
     missing: dict[str, str] = field(default_factory=dict)
     """By exercise name, the reason why there is no answer to grade, such as a missing cell."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """By exercise name, a sentence about names that its answer uses but no executed cell defines.
-
-    Learners may read it, because it contains nothing hidden.
-    """
+    """By exercise name, a sentence for the learner about names that the answer uses but no executed cell defines."""
     texts: dict[str, str] = field(default_factory=dict)
     """By name of an exercise that a person grades, the learner's cell, if it has a line that was not released."""
     notes: list[str] = field(default_factory=list)

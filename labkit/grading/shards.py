@@ -73,11 +73,11 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Grade the submissions on Spark in `count` shards (parts); return the folder that contains all outputs.
+    """Grade the submissions on Spark in `count` shards; return the folder with the output folders of the shards.
 
-    The output of each shard is a folder in it. `words` is the command for every shard, without --shard, --out and
-    --records. If an executor dies, the next attempt takes over the results written so far. All executors must see the
-    submissions and `out` at the same paths. Raises `JobFailed` or `ServiceUnavailable`.
+    `words` is the command for every shard, without --shard, --out and --records. If an executor dies, the next attempt
+    takes over the results written so far. All executors must see the submissions and `out` at the same paths. Raises
+    `JobFailed` or `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
 
@@ -97,7 +97,7 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """Return the folder for the outputs of all shards (parts), which is next to the output folder `out`."""
+    """Return the folder for the outputs of all shards, which is next to the output folder `out`."""
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 

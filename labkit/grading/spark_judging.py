@@ -48,7 +48,7 @@ class Question(msgspec.Struct):
 
 
 class Judgement(msgspec.Struct):
-    """The worker's result for one test case: the judge's finding, or the reason why there is no finding."""
+    """The worker's result for one variant: the judge's finding, or the reason why there is no finding."""
 
     finding: Finding | None = None
     error: str = ""

@@ -232,9 +232,9 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return the notebooks that the student has edited or nobody can read, with their files, and the names of the rest.
+    """Return a dict from notebook to files, and the names of the notebooks that the student has not edited.
 
-    If there are no such notebooks, return all of them, with their files, and no names.
+    The dict has the edited and the unreadable notebooks. If there are none, it has all notebooks, and no name is left.
     """
     edited = {name: files for name, files in by_notebook.items() if any(one.touched or one.problem for one in files)}
     chosen = edited or by_notebook

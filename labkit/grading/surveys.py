@@ -121,10 +121,7 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return two dicts from Gradescope's list of submissions: from folder to authors, and from folder to date.
-
-    Both are empty if the list is unreadable.
-    """
+    """Return Gradescope's list of submissions as two dicts, from folder to authors and to date; empty if unreadable."""
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

@@ -33,12 +33,12 @@ class Upload:
     problem: str = ""
     """The reason why the file was not read; empty if it was."""
     changed: datetime = NEVER
-    """The modification date that the file itself states.
+    """The modification date of the file itself, which decides only between files of one student with the same `when`.
 
-    Its author may have set it, so it only decides between files of one student with the same `when`.
+    The file's author may have set it.
     """
     named: bool = True
-    """Whether the user named the folder or archive; otherwise the file counts only if the student has no other."""
+    """Whether the command line names its folder or archive. If not, it counts only if the student has no other file."""
     doubt: str = ""
     """A question about the file's owner for the instructor, with the way to settle it; empty if the owner is clear."""
     other: bool = False

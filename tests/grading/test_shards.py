@@ -88,13 +88,13 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
     [
         (["--shard", "1/2"], "add --seed"),
         (["--shard", "1/2", "--seed", "1", "--master", "local[2]"], "leave one of the two out"),
-        (["--shard", "1/2", "--seed", "1", "--only", "ada"], "take over existing grades"),
+        (["--shard", "1/2", "--seed", "1", "--only", "ada"], "copy existing grades"),
         (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
         (["--shards", "3"], "only --master splits"),
         (["--master", "foo"], "write local[4]"),
         (["--master", "local[0]"], "write local[4]"),
         (["--master", ""], "write local[4]"),
-        (["--records", ".", "--only", "ada"], "take over existing grades"),
+        (["--records", ".", "--only", "ada"], "copy existing grades"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

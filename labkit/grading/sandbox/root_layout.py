@@ -26,7 +26,7 @@ _KEPT = {
 }
 """For each of these packages, the only files that the lab's copy keeps, so that it has no grader, judge or answer."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
-"""Modules that make a new course. No answer needs them, and submitted code must not find the course being graded."""
+"""Modules that write the course to a folder. No answer needs them, and submitted code must not find that course."""
 _WITHHELD = '''"""Withheld while exercises are graded, because the real content of this module would answer one."""
 
 from typing import Any

@@ -191,10 +191,7 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
-    """Return all environment variables of a sandbox.
-
-    `lab` is the folder with the sandbox's copy of labkit, and `salt` becomes PYTHONHASHSEED.
-    """
+    """Return all environment variables of a sandbox; `lab` is its copy of labkit, and `salt` its PYTHONHASHSEED."""
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,

@@ -34,30 +34,17 @@ _END_SECONDS = 1.0
 _NEVER = ("debugpy", "rfc3987_syntax")
 """Optional imports of kernels and nbformat that no run needs; without them a kernel starts 1.6 s (a third) faster."""
 _AHEAD = (
-    *(
-        "labkit.grading.sandbox.inside.confine",
-        "labkit.grading.sandbox.inside.running",
-        "labkit.grading.sandbox.inside.serving",
-    ),
-    *(
-        "ipykernel.kernelapp",
-        "ipykernel.ipkernel",
-        "ipykernel.debugger",
-        "jupyter_client.asynchronous",
-        "tornado.locks",
-        "tornado.queues",
-    ),
-    *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
-    *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
-    *("sqlite3", "pydoc", "encodings.latin_1"),
+    *(f"labkit.grading.sandbox.inside.{name}" for name in ("confine", "running", "serving")),
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "jupyter_client.asynchronous"),
+    *("tornado.locks", "tornado.queues", "IPython.core.completer", "IPython.core.completerlib"),
+    *("IPython.core.debugger", "IPython.core.logger", "IPython.core.magics", "IPython.core.oinspect"),
+    *("IPython.extensions.storemagic", "tornado.platform.asyncio", "sqlite3", "pydoc", "encodings.latin_1"),
 )
+"""The modules that every run imports."""
 
 
 def main() -> int:
-    """Fork one sandbox for each request on standard input, until the grader closes the input.
-
-    The sandboxes run one after the other.
-    """
+    """Fork one sandbox after the other, one for each request on standard input, until the grader closes the input."""
     _import_ahead()
     # The garbage collector of a forked process would otherwise write to, and so copy, nearly all memory.
     gc.collect()
@@ -133,7 +120,7 @@ def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
     """
     with ExitStack() as opened:
         ends: list[int] = []
-        # Not on macOS, in an old Linux, or in a container that forbids the call.
+        # macOS and old versions of Linux lack this call, and some containers forbid it.
         with suppress(AttributeError, OSError):
             for pid in pids:
                 ends.append(os.pidfd_open(pid))
@@ -186,7 +173,7 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
                 _inside(job, telling, connections[1:])
         except OSError as error:
             telling.end("no sandbox", because=str(error))
-        # Only in this process, which thus leaves no orphans that the fork server would have to look for.
+        # Set after the fork, so only for this process: it kills the sandbox, waits for it, and so leaves no orphans.
         signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(pid, signal.SIGKILL))
         for connection in connections:
             connection.close()

@@ -13,7 +13,7 @@ class Level(StrEnum):
     USER_NAMESPACES = "user-namespaces"
     """The same namespaces without root: the code runs as the grading user, who can only read the shown folders."""
     PLAIN = "plain"
-    """Only a separate process with limits: the code can use the network and every file that the grading user can."""
+    """A process with limits, but without namespaces: it can use the network and the files of the grading user."""
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,7 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this process or to read its memory.
-
-    If `hidden` is false, allow it again.
-    """
+    """Forbid (or, if not `hidden`, allow) other processes of this user to trace this process or read its memory."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 

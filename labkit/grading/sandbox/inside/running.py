@@ -37,10 +37,7 @@ class Telling:
         """The executed notebook as JSON, without its last cell (`serving.CELL`); empty until that cell starts."""
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts.
-
-        The last cell is the grader's. Before it starts, the notebook as executed so far is stored in `executed`.
-        """
+        """Report that a cell starts. If it is the last one, which is the grader's, first fill `executed`."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}

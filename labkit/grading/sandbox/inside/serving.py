@@ -30,12 +30,7 @@ KEEP = (
 MOST_QUESTION = 1 << 20
 
 connections: list[tuple[str, socket.socket]] = []
-"""For each exercise the Python name of its answer and the connection for the grader's questions about it.
-
-They are set before the kernel starts.
-"""
-
-
+"""By exercise, the answer's Python name and the connection for questions about it; set before the kernel starts."""
 _kept: dict[str, Any] = {}
 _MISSING = object()
 
