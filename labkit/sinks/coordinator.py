@@ -58,8 +58,8 @@ class HandleLog:
 class Coordinator(ABC):
     """Commits the batches of a query through a sink.
 
-    One subclass commits before, and the other after, the engine writes `commits/N`. This file in Spark's checkpoint
-    says that batch N is finished.
+    `EngineOrder` commits before the engine writes `commits/N`, `DecisionOrder` afterwards. This file in Spark's
+    checkpoint says that batch N is finished.
     """
 
     def __init__(self, sink: Sink[Any]) -> None:

@@ -44,7 +44,7 @@ class Job(StrEnum):
     KAFKA = "kafka"
     """A word count like `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
     SHOP = "shop"
-    """One row (offset, item, price) for every order; the job looks the price up outside and sends a mail."""
+    """One row (offset, item, price) for every order; the job looks the price up in a file, and sends a mail."""
 
 
 class State(StrEnum):
@@ -78,7 +78,7 @@ class Fault(StrEnum):
     ADD_PARTITION = "add-partition"
     """The input topic gets one more partition, for new words; the lines after the crashed batch come only then."""
     FALSIFY_GROUP = "falsify-group"
-    """Somebody sets the consumer group's offsets to the end of the topic, after every second crash to its beginning."""
+    """Somebody sets the consumer group's offsets to the end of the topic, or every second time to its beginning."""
     EDIT_PRICES = "edit-prices"
     """Somebody edits the shop's list of prices: every item costs 1 more."""
 

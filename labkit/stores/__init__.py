@@ -31,7 +31,7 @@ _LACKS: dict[Any, str] = {
     Fencing: "cannot refuse a writer that was replaced",
     Expiring: "keeps a transaction for ever",
 }
-"""For each capability (a protocol), how an error message says that a store lacks it: "the store files, which ..."."""
+"""For each capability, the end of the error message for a store without it: "the store 'kafka', which cannot ..."."""
 
 CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
 """The words of `_LACKS` by the protocol's name, because a sink names the capability that it needs."""

@@ -76,7 +76,7 @@ def least_session(broker: str) -> int:
 
 
 def fill(broker: str, topic: str, values: Iterable[str]) -> None:
-    """Write one record for each text in `values`, and wait for all replicas. Raises a `LabError`."""
+    """Write one record for each text in `values`, and wait for all replicas. Raises a `LabError` if Kafka fails."""
     probe(broker)
     with explained(broker):
         producer = KafkaProducer(
