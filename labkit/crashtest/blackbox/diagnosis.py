@@ -309,8 +309,8 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
     opening, closing = _Step.of(window.opening), _Step.of(window.closing)
     is_log = closing.where.endswith(_SQLITE)
     opened, closed = files.get(window.opening) or opening.where, files.get(window.closing) or closing.where
-    # Between two writes to one file, the rest of a row or of a compressed block may be missing. If the next start
-    # appends to that, a row that could be read becomes unreadable, although nothing removes it.
+    # After a crash between two writes to one file, the rest of a row or of a compressed block may be missing. If the
+    # next start appends to that, a row that could be read becomes unreadable, although nothing removes it.
     is_torn = opening.kind == closing.kind == CallKind.WRITE and opened == closed
     if not is_torn and all(set(each.rows_of("lost")) & set(each.rows_of("aborted_read")) for each in within):
         why = f"{apart}; the next start removes rows that could be read, and does not write them again"
