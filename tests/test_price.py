@@ -126,7 +126,7 @@ def test_a_prediction_is_a_line_and_none_is_a_sentence(monkeypatch) -> None:
     monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: SimpleNamespace(words=("2",)))
     assert noted("13-slope") == 2
     line = lab.expected_wait("13-slope")
-    assert "2 s more wait for each second" in str(line)
+    assert "grows by 2 s for each second" in str(line)
     assert 'class="lkp-p"' in line._repr_mimebundle_()["text/html"]
     assert 'class="lkp-p"' not in wait_chart([Dots("open", [(1, 0.5)])], 1, None)
     monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: None)

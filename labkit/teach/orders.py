@@ -175,7 +175,7 @@ class Order(OnCard):
         ]
 
     def __str__(self) -> str:
-        lines = [str(self.design), *(f"built: {name}" for name in self.built)]
+        lines = [str(self.design), *(f"existing system: {name}" for name in self.built)]
         if self.fault in FAULTS:
             lines.append(f"in addition to crashes, at most once: {FAULTS[self.fault]}")
         lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
@@ -248,7 +248,7 @@ _IMPOSSIBLE = Square(
 
 
 def _square(order: Order, names: Sequence[str]) -> Square:
-    known = f" Built: {' '.join(order.built)}" if order.built else ""
+    known = f" Existing systems: {' '.join(order.built)}" if order.built else ""
     return Square(
         guarantee=order.guarantee.value,
         origin=f"Simulated: every schedule with at most {CRASHES} crashes.{known}",

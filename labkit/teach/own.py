@@ -107,10 +107,10 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
         rows.append(Row(What.KILL, f"{done} here", verdict=each.verdict))
         rows.append(Row(What.LASTING if each.request else What.EDGE, each.request or "the sink returns"))
         if each.torn:
-            could = "" if each.torn != Guarantee.UNKNOWN else ", and no reader could read"
+            could = "" if each.torn != Guarantee.UNKNOWN else ", and then no reader could read the store"
             text = f"killed in the middle of this write{could}"
             rows.append(Row(What.KILL, text, verdict=each.torn))
-    return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and what came of it")
+    return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and the results")
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:

@@ -79,7 +79,7 @@ class SinkHistory(OnCard):
         under = replaced + (
             f"What still breaks: {still.axis}. {sentence(still.wrong)}" if still else "No test here found a fault."
         )
-        head = f"{kept} of {len(TESTED)} hold"
+        head = f"{kept} of {len(TESTED)} properties hold"
         return Card(
             head,
             para(under),

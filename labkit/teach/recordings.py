@@ -45,7 +45,9 @@ class OnlyRecorded:
         return str(self._refusal())
 
     def _refusal(self) -> NeedsInstallation:
-        return needs_installation(f"`{self._name}` is the result of a real run, of which this page has a recording: it")
+        return needs_installation(
+            f"`{self._name}` is the result of a real run, which this page only shows as a recording. Any other use"
+        )
 
     def _refuse(self, *_: object) -> NoReturn:
         raise self._refusal()

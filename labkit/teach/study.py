@@ -67,7 +67,9 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
     strategy = Strategy(sink)
     names = [each.value for each in orders(strategy)]
     if order is not None and order not in names:
-        raise InvalidInput(f"the sink {sink} does not support the order {order[:40]!r}; {nearest(order[:40], names)}")
+        raise InvalidInput(
+            f"the sink {sink} does not support the commit order {order[:40]!r}; {nearest(order[:40], names)}"
+        )
     return strategy, orders(strategy)[0] if order is None else Order(order)
 
 

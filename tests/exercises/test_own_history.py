@@ -57,7 +57,7 @@ def test_the_same_file_gets_better_from_notebook_to_notebook() -> None:
     last = lab.my_sink(after="12")
     assert last.wrong == []
     shown = str(last).splitlines()
-    assert shown[0] == "my_sink.py: 6 of 6 hold"
+    assert shown[0] == "my_sink.py: 6 of 6 properties hold"
     assert [line.split()[:2] for line in shown[2:5]] == [["after", "00"], ["after", "06"], ["after", "12"]]
     assert [line.count("wrong") for line in shown[2:5]] == [6, 1, 0]
     # The same file goes through the crash test on Spark, which calls it by this name.

@@ -116,7 +116,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
     behind.wait_for()  # the fold opens with the answer
     card.get_by_text("so the second run wrote them again").wait_for()
     card.get_by_text("repeats the whole batch").wait_for()
-    status.get_by_text("The answer has been shown, so this stays.").wait_for()
+    status.get_by_text("The answer has been shown, so your choice is final.").wait_for()
     assert form.get_by_role("radio", name="6", exact=True).is_disabled()
     assert form.get_by_role("button").count() == 0
     assert noted(lab_server)["00-rows"]["state"] == "other"
@@ -134,7 +134,7 @@ def test_nothing_is_noted_before_something_is_chosen_and_without_one_is_noted_to
     assert not (lab_server.folder / "labkit-progress.json").exists()
     form.get_by_role("button", name="show me without one").focus()
     page.keyboard.press("Space")
-    form.get_by_text("No prediction: the run shows it.").wait_for()
+    form.get_by_text("No prediction. The run shows the answer.").wait_for()
     assert noted(lab_server)["00-rows"]["state"] == "skipped"
 
 

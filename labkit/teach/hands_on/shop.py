@@ -98,7 +98,7 @@ class Shop:
         if lives[0].signal == 0:
             moments = ", ".join(map(repr, dict.fromkeys(lives[0].moments))) or "none"
             raise InvalidInput(f"{name} never called shop.at({kill!r}); it called shop.at() with: {moments}.")
-        went_on = "a new one went on" if len(lives) > 1 else "nothing was left to do"
+        went_on = "a new one went on" if len(lives) > 1 else "no change was left, so no new one started"
         return ServerAnswer(f"{name}: the process died by signal {lives[0].signal} at '{kill}'; {went_on}")
 
     def _lives(self, task: Task) -> list[Life]:

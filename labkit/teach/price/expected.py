@@ -37,7 +37,7 @@ def expected_wait(question: str) -> Card:
     question, or one that does not ask for a number.
     """
     slope = noted(question)
-    line = NOTHING if slope is None else f"your line: {slope:g} s more wait for each second of the interval"
+    line = NOTHING if slope is None else f"your line: a wait grows by {slope:g} s for each second of the interval"
     note = para(NOTHING) if slope is None else ""
     chart = Html(wait_chart([], LONGEST, slope))
     return Card("", chart, note, title="Your prediction, before the run", plain=[line])

@@ -73,11 +73,11 @@ class OpenQuestion:
         prediction = self.prediction
         if prediction is None:
             return ""
-        message = "No prediction: the run shows it."
+        message = "No prediction. The run shows the answer."
         if prediction.words is not None:
             message = f"Noted: {', '.join(prediction.words)}."
         if self.answered:
-            return f"{message} The answer has been shown, so this stays."
+            return f"{message} The answer has been shown, so your choice is final."
         return f"{message} You can change it until you see the answer. Go on to the next cell."
 
     def close(self) -> None:
