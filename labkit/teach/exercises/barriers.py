@@ -15,7 +15,7 @@ from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
-from labkit.teach.exercises.searching import search, steady, unusable
+from labkit.teach.exercises.searching import Cases, search
 from labkit.teach.results import Walk
 
 
@@ -62,14 +62,17 @@ class Waiting(NamedTuple):
     the task must not read the inputs `blocked`, and must copy its state if `copies` is true.
     """
 
+    inputs: int
+    """The number of inputs."""
     at_barrier: list[int]
     ended: list[int]
     blocked: list[int]
     copies: bool
 
 
-def _waiting(inputs: int) -> Iterator[Waiting]:
+def _waiting(variant: Variant) -> Iterator[Waiting]:
     """Yield combinations of arrived barriers and ended inputs, with the right decision of the simulator `barriers`."""
+    inputs: int = variant["inputs"]
     model = make("barriers", {})
     assert isinstance(model, Barriers)
     rules = model.settings.rules
@@ -86,7 +89,7 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
             taken = take(rules, before, last, is_sink=False)
             operator, copies = taken.operator, taken.copied == 1
         blocked = [each for each in range(inputs) if each not in ended and is_blocked(rules, operator, each)]
-        yield Waiting(at_barrier, ended, blocked, copies)
+        yield Waiting(inputs, at_barrier, ended, blocked, copies)
 
 
 def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
@@ -98,26 +101,27 @@ def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
             yield facts
 
 
-def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
-    """Check a learner's rule one decision at a time, for an operator with too many inputs to search all schedules."""
-    for at_barrier, ended, blocked, copies in _waiting(inputs):
-        read, copied = _decided(ask, inputs, at_barrier, ended)
-        still = set(range(inputs)) - {*at_barrier, *ended}
-        wrong = ""
-        if copied and not copies:
-            none = "no barrier has arrived" if not at_barrier else "a barrier has not arrived yet"
-            wrong = f"it copies its state, although {none}"
-        elif copies and not copied:
-            wrong = "all barriers have arrived, but it does not copy its state"
-        elif not copies and set(read) & set(blocked):
-            wrong = "it keeps reading an input whose barrier has arrived"
-        elif not copies and not still <= set(read):
-            wrong = "it does not read an input whose barrier it waits for"
-        if wrong:
-            statement = ask.with_answer(inputs, list[Plain](at_barrier), list[Plain](ended))
-            right = "It reads the inputs whose barrier has not arrived, and copies its state when all have arrived."
-            return Finding(False, f"{statement}: {wrong}.", wrong, right, general=f"With many inputs, {wrong}.")
-    return steady(ask, f"A task with {inputs} inputs waits for the last barrier")
+def _wrong_decision(ask: Asker, case: Waiting) -> Finding | None:
+    inputs, at_barrier, ended, blocked, copies = case
+    read, copied = _decided(ask, inputs, at_barrier, ended)
+    if copied and not copies:
+        none = "no barrier has arrived" if not at_barrier else "a barrier has not arrived yet"
+        wrong = f"it copies its state, although {none}"
+    elif copies and not copied:
+        wrong = "all barriers have arrived, but it does not copy its state"
+    elif not copies and set(read) & set(blocked):
+        wrong = "it keeps reading an input whose barrier has arrived"
+    elif not copies and set(range(inputs)) - {*at_barrier, *ended, *read}:
+        wrong = "it does not read an input whose barrier it waits for"
+    else:
+        return None
+    statement = ask.with_answer(inputs, list[Plain](at_barrier), list[Plain](ended))
+    right = "It reads the inputs whose barrier has not arrived, and copies its state when all have arrived."
+    return Finding(False, f"{statement}: {wrong}.", wrong, right, general=f"With many inputs, {wrong}.")
+
+
+DECISIONS = Cases("align", _waiting, _wrong_decision, "A task with {inputs} inputs waits for the last barrier")
+"""The test of single decisions, for a task with so many inputs that a search of all schedules would take too long."""
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
@@ -127,11 +131,7 @@ def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:
-        ask = Asker(answer, "align")
-        try:
-            return _judge_many_inputs(ask, int(chosen["inputs"]))
-        except Unusable as error:
-            return unusable(ask.name, error)
+        return DECISIONS.judge(answer, variant)
     open_model: Any = make("alignment_drill", chosen)
     return search(answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends")
 
@@ -146,7 +146,6 @@ SETTINGS = Settings(
     },
     ("no_loss", "no_duplicate", "counted_once", "exact", "ends"),
 )
-
 
 TWO_OFFSETS: dict[str, object] = {"words": "hello-world-world-hello-hello", "sources": 2, "counts": 1, "crashes": 0}
 """The parameters of a job in which source 0 reads hello, world, hello and source 1 reads world, hello."""

@@ -266,10 +266,7 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
     complaints = []
     if calls_input(source):
         complaints.append("The answer's cell calls input(), which nobody can answer during grading.")
-    names: set[str] = set()
-    for number, cell in enumerate(cells):
-        if chosen.is_run(number, cell):
-            names |= bound(cell.source)
+    names = {name for number, cell in enumerate(cells) if chosen.is_run(number, cell) for name in bound(cell.source)}
     return [*complaints, *demonstrated(source, names, released)]
 
 

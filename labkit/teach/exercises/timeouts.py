@@ -8,7 +8,7 @@ from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import Cases, steady, unusable
 
 TICKS = ("interval", "checkpoint", "tolerated", "downtime")
 LONGEST = 20
@@ -23,12 +23,11 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     If the variant has `jobs`, which are too large to simulate, `longest_open` calculates the right timeout instead; the
     simulations confirm this formula.
     """
+    if "jobs" in dict(variant.parameters):
+        return LONG_JOBS.judge(answer, variant)
     ask = Asker(answer, "transaction_timeout")
-    chosen = dict(variant.parameters)
     try:
-        if "jobs" in chosen:
-            return _judge_long(ask, chosen["jobs"])
-        return _judge_small(ask, tuple(int(chosen[name]) for name in TICKS))
+        return _judge_small(ask, tuple(int(variant[name]) for name in TICKS))
     except Unusable as error:
         return unusable(ask.name, error)
 
@@ -42,21 +41,24 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
     return ticks
 
 
-def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    between = max(interval, checkpoint + pause)
-    return int(longest_open(between, checkpoint, tolerated, downtime))
+def _wrong_for_long(ask: Asker, job: Sequence[int]) -> Finding | None:
+    interval, checkpoint, tolerated, downtime, pause = job
+    ticks, most = _ticks(ask, job), longest_open(max(interval, checkpoint + pause), checkpoint, tolerated, downtime)
+    statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
+    if ticks <= most:
+        return Finding(False, f"{statement}: a record can be lost.", statement, KEEPS, general=LOSES)
+    if ticks > 2 * (most + 1):
+        message = f"{statement}: a timeout of less than half would lose nothing either."
+        return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
+    return None
 
 
-def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
-    for job in jobs:
-        ticks, most = _ticks(ask, job), _open_for(*job)
-        statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
-        if ticks <= most:
-            return Finding(False, f"{statement}: a record can be lost.", statement, KEEPS, general=LOSES)
-        if ticks > 2 * (most + 1):
-            message = f"{statement}: a timeout of less than half would lose nothing either."
-            return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
-    return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
+LONG_JOBS = Cases(
+    "transaction_timeout",
+    lambda variant: variant["jobs"],
+    _wrong_for_long,
+    "The answers for {} longer jobs are long enough, and none is twice too long",
+)
 
 
 def _judge_small(ask: Asker, job: tuple[int, ...]) -> Finding:
