@@ -48,8 +48,7 @@ class NoInput(Exception):
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """Run the learner's latest answer to an exercise in a fresh namespace, as the grader does; None if there is no
-    answer.
+    """Run the learner's latest answer in a fresh namespace, as the grader does; return None if there is no answer.
 
     `executed` are the sources of all cells run so far, and `released` the notebook's original cells.
     """

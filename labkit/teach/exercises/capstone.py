@@ -65,7 +65,6 @@ OTHERS = numbered([[("pen", 2), ("ink", 1)], [("lamp", 1), ("pen", 2)], [("cup",
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
 """Pairs of queries whose names, or names with batch numbers, are easily confused."""
 
-
 SAME_DIGESTS = {
     "orders-of-shop": (1_429, 54_762, 41_702, 58_273, 55_093, 87_924),
     "clicks-on-page": (81_648, 97_240, 7_435, 51_231, 11_724, 34_146),
@@ -115,7 +114,7 @@ FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUER
 """The separately graded aspects (axes) of the exercise `14b-folder`; the points of each are in `texts`."""
 
 EPOCHS = ([5], [1])
-"""The epochs of the writers of two queries; they are independent, so the smaller one is not of an older writer."""
+"""The epochs of the writers of two queries, which are independent: the smaller epoch is not that of an older writer."""
 
 
 def public(

@@ -155,7 +155,9 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     tables have the largest size, and their words begin with this word.
     """
     yield from _of_words_alike(parts.get("groups", ()))
-    yield from _of_counts_alike(parts.get("pairs", ()))
+    for first, second in chain.from_iterable((pair, pair[::-1]) for pair in parts.get("pairs", ())):
+        for kind in (Kind.RETRACT, Kind.UPSERT):
+            yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))
     if "many" in parts:
         yield from _longest(parts["many"])
     if "words" not in parts:
@@ -176,12 +178,6 @@ def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
         for place, word in enumerate(words):
             for rows in (table[:place] + table[place + 1 :], table):
                 yield from (_Case(rows, Message(kind, word, 1, 0)) for kind in (Kind.RETRACT, Kind.UPSERT, Kind.DELETE))
-
-
-def _of_counts_alike(pairs: Iterable[tuple[int, int]]) -> Iterator[_Case]:
-    for first, second in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
-        for kind in (Kind.RETRACT, Kind.UPSERT):
-            yield _Case((Row("hello", first),), Message(kind, "hello", second, 0))
 
 
 def _longest(word: str) -> Iterator[_Case]:
@@ -248,7 +244,6 @@ MEANS = {
     Kind.UPSERT: "= replaces the row of its word, or adds it where there is none.",
     Kind.DELETE: "x deletes the row of its word, whatever its count is, and nothing where there is none.",
 }
-
 
 APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and messages")
 

@@ -16,9 +16,7 @@ MAX_STEPS = 50
 """The largest number of steps in one answer of a learner's function; right answers need far fewer."""
 
 Allows = Callable[[Asker, Any, Any, Action], bool]
-"""A function that returns whether the learner's function allows an action. Its arguments: the learner's function,
-the open model, a state, and the action.
-"""
+"""A function that returns whether the learner's function allows an action, given a model, a state and the action."""
 
 
 class ClosedModel(Overlay[Any]):

@@ -60,7 +60,6 @@ THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}
 FOUR: dict[str, object] = {**THREE, "participants": 4}
 """A system with the largest number of participants, as the task says."""
 
-
 JUDGES = {
     "05-recovery": by(
         judge_recovery,

@@ -25,10 +25,9 @@ Chosen = dict[str, Any]
 
 
 def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """Return the learner's dict if it has the keys of `options_by_key`, with allowed values or values of the right
-    type.
+    """Return the learner's dict if it has the keys of `options_by_key`, and an allowed value for each of them.
 
-    Raises `Unusable` for any other dict or value.
+    `options_by_key` has the allowed values of each key, or their type. Raises `Unusable` for any other dict or value.
     """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")

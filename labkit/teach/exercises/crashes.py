@@ -89,6 +89,7 @@ def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[
     }
     with TemporaryDirectory(prefix="labkit-exercise-") as folder:
         outcomes = crash_each(cases, folder=Path(folder) / "runs", tell=silent)
+        # `seen` reads a file of this folder, which is removed afterwards.
         return [(outcome, outcome.seen) for outcome in outcomes.values()]
 
 

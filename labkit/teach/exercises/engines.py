@@ -49,7 +49,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
         return "a write occurs twice"
     needed = {Write.PLAN, Write.VISIBLE, Write.DECISION} - set(writes)
     if needed or steps[0] != (Write.PLAN,):
-        return "the engine writes plan first and alone, and it also writes rows and done"
+        return "the order must begin with plan alone, and it must contain rows and done"
     if Write.STAGED in writes and not store["stages"]:
         return "this store cannot stage rows without showing them"
     joined = next((set(each) for each in steps if len(each) > 1), set())

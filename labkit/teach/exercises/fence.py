@@ -173,13 +173,11 @@ OLD = (
 )
 """Requests with offsets so large that an answer must not list all smaller ones."""
 
-
 LARGE = (
     *((7, 9, 2**32 + 3, (2**32 + 3, 2**47 + 3, 10**17)), (10**18, 9, 1, (9,)), (10**9, 9, 10**9 - 2_000, (9,))),
     (2 * 10**10, 9, 3 * 10**9, (9,)),
 )
 """Requests whose numbers a rule confuses if it cuts them to 32 bits, compares them as text, or limits differences."""
-
 
 MOST_RECORDS = 5_000
 """The largest number of records in a request, as the task says."""

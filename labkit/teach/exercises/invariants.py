@@ -24,9 +24,9 @@ from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
 """A function that returns the part of a state that a property sees: the arguments of the learner's function."""
 Arrange = Callable[[tuple[Any, ...], bool], Iterable[tuple[Any, ...]]]
-"""A function that returns versions of the arguments for a state that must get the same answer, such as rows reordered.
+"""A function that returns several versions of the arguments that must get the same answer, such as reordered rows.
 
-The function gets the arguments, and whether True is the right answer.
+It gets the arguments, and whether True is the right answer.
 """
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 """A function that builds states from a model and a dict, whether or not a run reaches these states.

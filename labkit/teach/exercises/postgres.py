@@ -14,7 +14,6 @@ FIVE = (
 before the other task's transaction commits.
 """
 
-
 PREDICTION = Prediction(
     "predicted_08",
     lambda: replay(FIVE),

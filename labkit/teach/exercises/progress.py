@@ -37,8 +37,7 @@ class Note(TypedDict, total=False):
 _kept: dict[str, Note] = {}
 """All records of this process at the time of the last change, by exercise or question."""
 _unwritten: set[str] = set()
-"""The exercises whose latest records could not be written; others are read again from the file.
-"""
+"""The exercises whose latest records could not be written; others are read again from the file."""
 
 
 def of(name: str) -> Note:

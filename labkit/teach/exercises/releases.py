@@ -157,25 +157,14 @@ def _wrong(ask: Asker, old: Version, case: Case) -> Finding | None:
         raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return two texts, [start, todo].")
     if answer == [start, todo]:
         return None
-    statement = f"{_pasted(*arguments, changes)} answered {shown(answer)}"
+    # A line of Python that repeats the call. To be short, it writes `new` as `old` with the changed parts.
+    before, after, *_ = arguments
+    changed = f"old | { ({part: after[part] for part in changes})!r}" if changes else "dict(old)"
+    call = f"old = {before!r}; new = {changed}; review(old, new, {sink!r}, {unfinished})"
+    statement = f"{call} answered {shown(answer)}"
     message = f"{statement}. The right answer is {shown([start, todo])}: {why}."
     general = f"The review of a release is wrong. The start is {start}: {why}."
     return Finding(False, message, statement, shown([start, todo]), general=general)
-
-
-def _pasted(
-    old: Mapping[str, Plain],
-    new: Mapping[str, Plain],
-    sink: str,
-    unfinished: bool,  # noqa: FBT001  # as the learner's function
-    changes: Changes,
-) -> str:
-    """Return a line of Python that repeats a call of the learner's `review`.
-
-    To be short, the line writes the version `new` as the version `old` with the changed parts, which are in `changes`.
-    """
-    changed = f"old | { ({part: new[part] for part in changes})!r}" if changes else "dict(old)"
-    return f"old = {old!r}; new = {changed}; review(old, new, {sink!r}, {unfinished})"
 
 
 def _described(version: Version) -> dict[str, Plain]:

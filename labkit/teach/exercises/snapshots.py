@@ -148,7 +148,6 @@ WATCH = Watch("consistent", "snapshot", "reachable", _parts, _copies)
 TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
 THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
 
-
 WEIGHED = tuple(("numbers with the same random weight", THREE, exchanged((a,), (b,))) for a, b in SAME_WEIGHTS)
 """Systems with a snapshot in which a transfer is lost, and another one came that has the same weight in some table."""
 LARGEST = (
@@ -161,7 +160,6 @@ ON_THE_WAY = (
     "receive-12.receive-21.receive-13.receive-23"
 )
 """A trace with two transfers and three markers: one transfer ends in an account, the other in a channel."""
-
 
 PREDICTION = Prediction(
     "predicted_03",

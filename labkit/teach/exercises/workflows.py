@@ -105,12 +105,8 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     parameters = dict(variant.parameters)
     steps = parameters.get("steps", NAMES)
     versions = [steps, parameters["then"]] if "then" in parameters else [steps]
-    begin = Run(
-        now=parameters.get("hour", 0),
-        crashes=parameters.get("crashes", 0),
-        losses=parameters.get("losses", 0),
-        stalls=parameters.get("stalls", 0),
-    )
+    faults = {name: parameters.get(name, 0) for name in ("crashes", "losses", "stalls")}
+    begin = Run(now=parameters.get("hour", 0), **faults)
     keys: dict[str, tuple[str, int]] = {}
     states = 0
     try:

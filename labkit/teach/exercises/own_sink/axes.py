@@ -310,6 +310,10 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     return Finding(True, sentence(seen), seen)
 
 
+RIGHT = {READER: "readers see only whole batches, and no row disappears", LEFT: "no file is left that no reader uses"}
+"""The property of a right sink, for axes that examine something other than the final rows."""
+
+
 def _hold_still(ask: Asker) -> None:
     # The results of a sink whose requests vary prove nothing, because its next run may be different.
     if ask.changed():
@@ -318,10 +322,9 @@ def _hold_still(ask: Asker) -> None:
 
 def _finding(axis: str, tried: TrialResult, fault: str) -> Finding:
     short = fault.partition(": ")[0]
-    right = "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind"
-    return Finding(
-        False, sentence(f"{tried.what}: {fault}"), short, right, general=f"With other rows, {axis}: {short}."
-    )
+    right = RIGHT.get(axis, "every row once, and nothing else")
+    general = f"With other rows, {axis}: {short}."
+    return Finding(False, sentence(f"{tried.what}: {fault}"), short, right, general=general)
 
 
 AXES: Mapping[str, Sequence[str]] = {

@@ -18,7 +18,7 @@ from labkit.teach.exercises.own_sink.trials import (
 )
 
 FIRST, NEWEST = 99, 102
-"""The epochs of the older and the newer writer: not adjacent, and as text or by its last digits the newer is first."""
+"""The epochs of the older and the newer writer: not adjacent, and compared as text or by two digits, 102 is smaller."""
 LATER = (0, 2, 5)
 """The numbers of the batches that a writer still tries to deliver after it was refused as fenced."""
 

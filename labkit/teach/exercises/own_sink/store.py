@@ -26,28 +26,12 @@ READING = ("names", "read")
 MOST_ROWS = 1000
 MOST_TEXT = 100_000
 ALLOWED = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_INSERT,
-    sqlite3.SQLITE_UPDATE,
-    sqlite3.SQLITE_DELETE,
-    sqlite3.SQLITE_TRANSACTION,
-    sqlite3.SQLITE_SAVEPOINT,
-    sqlite3.SQLITE_CREATE_TABLE,
-    sqlite3.SQLITE_CREATE_INDEX,
-    sqlite3.SQLITE_DROP_TABLE,
-    sqlite3.SQLITE_DROP_INDEX,
-    sqlite3.SQLITE_REINDEX,
-    sqlite3.SQLITE_ALTER_TABLE,
-    sqlite3.SQLITE_CREATE_VIEW,
-    sqlite3.SQLITE_DROP_VIEW,
-    sqlite3.SQLITE_CREATE_TEMP_TABLE,
-    sqlite3.SQLITE_DROP_TEMP_TABLE,
-    sqlite3.SQLITE_CREATE_TEMP_INDEX,
-    sqlite3.SQLITE_DROP_TEMP_INDEX,
-    sqlite3.SQLITE_CREATE_TEMP_VIEW,
-    sqlite3.SQLITE_DROP_TEMP_VIEW,
-    sqlite3.SQLITE_RECURSIVE,
+    *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE),
+    *(sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_REINDEX),
+    *(sqlite3.SQLITE_CREATE_TABLE, sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_DROP_TABLE),
+    *(sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX, sqlite3.SQLITE_CREATE_VIEW, sqlite3.SQLITE_DROP_VIEW),
+    *(sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_INDEX, sqlite3.SQLITE_CREATE_TEMP_VIEW),
+    *(sqlite3.SQLITE_DROP_TEMP_TABLE, sqlite3.SQLITE_DROP_TEMP_INDEX, sqlite3.SQLITE_DROP_TEMP_VIEW),
 }
 """The codes of SQLite's authorizer for the actions that a sink's statement may take."""
 FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"}

@@ -52,7 +52,6 @@ WITHOUT = "without a crash"
 FENCED, WRITTEN = "fenced", "written"
 """The texts that a sink returns to an older and to the newest writer, if its writers have epochs."""
 
-
 MADE_ANOTHER_REQUEST = (
     "made another request when it ran again with the same answers: a sink must not depend on chance, on a clock, or on "
     "values that it keeps in memory."
@@ -259,7 +258,7 @@ class DeliveryEnd(NamedTuple):
     """How the sink's work on one batch ended, with the text that it returned or its error."""
 
     how: str
-    """How the delivery ended: `returned`, `raised`, `killed` or `stopped`."""
+    """`returned`, `raised` or `killed`."""
     value: str = ""
 
 
@@ -329,7 +328,7 @@ class Trial:
         self.ask, self.kind, self.folder = ask, kind, folder
         self.story = Story()
         self._recovers: tuple[Recoveries, RecoveryKey, Mark] | None = None
-        """The recoveries of other runs, the key of this run's one, and the place in its record where it begins."""
+        """The cache of recoveries, the key of this run's recovery, and the point of its record where that begins."""
         self._server = server
         self._started: list[StoreProcess] = []
         self._reader = self.start()
@@ -498,7 +497,7 @@ class Trial:
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
             if time.monotonic() > end:
-                raise Broken("at the end no reader can read the store, because the sink still holds a lock")
+                raise Broken("at the end no reader can read the store: the sink has not released its lock by a commit")
             self.look("end")
         reply = self._reader.ask("left_over")
         if reply[0] == "gave":
