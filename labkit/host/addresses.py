@@ -69,12 +69,12 @@ def _find(name: str, variable: str, server: str) -> str:
         return address
     place = note(name)
     try:
-        noted = "" if place is None else place.read_text(encoding="utf-8").strip()
+        address = "" if place is None else place.read_text(encoding="utf-8").strip()
     except OSError:
-        noted = ""
-    if not noted:
+        address = ""
+    if not address:
         raise ServiceUnavailable(
             f"No {server} is running for the lab: start one with `labkit services up {name}`, "
             f"or set {variable} to the address of your own."
         )
-    return noted
+    return address

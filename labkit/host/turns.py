@@ -69,16 +69,16 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
     an exception, the run leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if the variable is
     malformed or its folder cannot be used.
     """
-    asked = turns()
-    if asked is None:
+    limit = turns()
+    if limit is None:
         yield
         return
     try:
-        ticket = _Ticket(asked, rank)
+        ticket = _Ticket(limit, rank)
     except OSError as error:
         raise InvalidInput(
-            f"LABKIT_TURNS: {asked.folder} cannot be used ({error.strerror}); name a folder that every user may write "
-            f"to, as in LABKIT_TURNS={asked.most}:/srv/turns."
+            f"LABKIT_TURNS: {limit.folder} cannot be used ({error.strerror}); name a folder that every user may write "
+            f"to, as in LABKIT_TURNS={limit.most}:/srv/turns."
         ) from None
     try:
         while (ahead := ticket.take()) > 0:
@@ -92,16 +92,16 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 class _Ticket:
     """A run's place in the queue: a file that is locked. Raises `OSError` if the queue's folder cannot be used."""
 
-    def __init__(self, asked: Turns, rank: Rank) -> None:
-        self._most = asked.most
+    def __init__(self, limit: Turns, rank: Rank) -> None:
+        self._most = limit.most
         with suppress(FileExistsError):
-            asked.folder.mkdir()
-            asked.folder.chmod(0o1777)
+            limit.folder.mkdir()
+            limit.folder.chmod(0o1777)
         # The monotonic clock is one for all processes of a machine, so names are in the order of arrival.
         self._name = f"{rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_serial)}"
         with ExitStack() as stack:
             # Never through a link, which another user could point at a folder of this process's user.
-            self._queue = os.open(asked.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._queue = os.open(limit.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             stack.callback(os.close, self._queue)
             with self._gate():
                 flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

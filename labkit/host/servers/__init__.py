@@ -23,5 +23,5 @@ def service(name: str) -> Service:
     """Return the object that controls `postgres` or `kafka`. Raises `InvalidInput` for another name."""
     if name not in SERVICES:
         raise InvalidInput(f"services {name}: there is no such server; {nearest(name, list(SERVICES))}")
-    found: Service = resolve_name(SERVICES[name])()
-    return found
+    instance: Service = resolve_name(SERVICES[name])()
+    return instance

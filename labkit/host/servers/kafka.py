@@ -266,7 +266,10 @@ class KafkaService:
                 )
             if time.monotonic() > deadline:
                 self._stop(pid)
-                raise ServiceUnavailable(f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}.")
+                raise ServiceUnavailable(
+                    f"The Kafka broker was not ready within {PATIENCE:.0f} s, so labkit stopped it; see {self.log}, or "
+                    "try again when this machine is less busy."
+                )
             time.sleep(0.02)
 
     def _last_word(self) -> str:

@@ -158,7 +158,7 @@ def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
 def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(connection, event)
-    return any(found & event for _, found in poll.poll(max(0.0, 1000 * seconds)))
+    return any(ready & event for _, ready in poll.poll(max(0.0, 1000 * seconds)))
 
 
 def _drain(connection: socket.socket) -> bool:

@@ -173,12 +173,12 @@ class Tracee:
             lines = [line.split(None, 5) for line in Path(f"/proc/{self.thread}/maps").read_bytes().splitlines()]
         except OSError as error:
             raise _failure_of(error) from error
-        found = []
+        paths = []
         for place, flags, _, _, _, *path in lines:
             begin, end = (int(each, 16) for each in place.split(b"-"))
             if flags.endswith(b"s") and begin < address + size and address < end and path:
-                found.append(os.fsdecode(path[0]))
-        return [path for path in found if path.startswith("/") and not path.endswith(_DELETED)]
+                paths.append(os.fsdecode(path[0]))
+        return [path for path in paths if path.startswith("/") and not path.endswith(_DELETED)]
 
     def path(self, folder: int, address: int) -> str:
         """Return the path at `address` of the thread's memory, made absolute as by `absolute`."""
