@@ -1,4 +1,4 @@
 # misconception: commits/N is the confirmation
-# says: Batch 0 is not confirmed, and commits/0 is written:
+# says: Commits/0 is written, but batch 0 is not confirmed:
 def commit(batch, rows, confirmed):
     return [["write", offset] for offset in rows]
