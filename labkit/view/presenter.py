@@ -161,7 +161,7 @@ class Presenter:
             most = f"more than {self.session.most_states:,} states can follow"
             return f"Not all schedules were searched, because {most}. Choose smaller parameters."
         if any(each.share is not None and each.counted is None for each in prospects):
-            return "All schedules were searched. They can go in circles, so each next step counts as equally likely."
+            return "All schedules were searched. Some never end, so the shares count each next step as equally likely."
         return "All schedules were searched."
 
     def _file(self, to: str, at: int) -> dict[str, str]:
