@@ -207,7 +207,7 @@ def test_a_saved_notebook_is_checked_without_being_opened(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("instead", "state", "said"),
     [
-        (WRONG, "failed", "no promise that is still open"),
+        (WRONG, "failed", "does not end with the yes vote"),
         (f"{RIGHT}\nnaive.states", "passed", ""),
         (f"naive.states\n{RIGHT}", "failed", "NameError: name 'naive'"),
         (f"input()\n{RIGHT}", "failed", "calls input()"),
