@@ -241,7 +241,7 @@ def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
     assert "1 of 3 exercises pass." in said.out
     assert "not a notebook" in said.err
     assert command_line(["check", str(path), "--only", "06-key"]) == 64
-    assert "name the notebook that does" in capsys.readouterr().err
+    assert "name the notebook that has it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
