@@ -49,7 +49,8 @@ def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
     told = {violation.property: violation for violation in found.violations}
     assert [str(action) for action in told["exact"].trace.actions] == ["read(0)", "process(0)", "copy"]
     assert told["exact"].because == (
-        "checkpoint 1 reads source 0 on at offset 0, and count 0 holds offset 0 of source 0 (hello) already."
+        "after checkpoint 1, source 0 reads on at offset 0, but offset 0 of source 0 (hello) is already counted in "
+        "count 0."
     )
     assert told["counted_once"].because == "offset 0 of source 1 (hello) has been counted 2 times: in the end hello=3."
 

@@ -122,19 +122,15 @@ class Cuts:
             ) + max(checkpoint.states[count], 0)
             before = [self.settings.share(source, count, end=end) for source, end in enumerate(checkpoint.offsets)]
             for record in range(len(self.settings.words)):
-                should = times(sum(before), record)
-                if times(counts, record) != should:
+                counted = times(counts, record)
+                if counted != times(sum(before), record):
                     source = record % self.settings.sources
+                    how = {0: "missing", 1: "already counted"}.get(counted, f"counted {counted} times")
                     return (
                         f"after checkpoint {checkpoint.id}, source {source} reads on at offset "
-                        f"{checkpoint.offsets[source]}, but count {count} has counted {self.settings.named(record)} "
-                        f"{_often(times(counts, record))}."
+                        f"{checkpoint.offsets[source]}, but {self.settings.named(record)} is {how} in count {count}."
                     )
         return ""
-
-
-def _often(count: int) -> str:
-    return {0: "not at all", 1: "already", 2: "twice"}.get(count, f"{count} times")
 
 
 class Cost(NamedTuple):
