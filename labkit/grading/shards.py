@@ -106,7 +106,7 @@ def _check_ours(parts: Path) -> None:
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is not from a shard, and `labkit grade` deletes the folder {parts.name} at the end; "
+                f"{path}: this is not a shard of `labkit grade`, which deletes the folder {parts.name} at the end; "
                 "move the file away, or name another output folder with --out."
             )
 
