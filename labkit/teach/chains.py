@@ -39,7 +39,7 @@ class Chains(Shown):
     def __init__(self) -> None:
         self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
         self.grid = Grid(
-            {(each.source, each.sink, each.engine): _square(each, found) for each, found in self.searches.items()}
+            {(each.source, each.sink, each.engine): _square(each, search) for each, search in self.searches.items()}
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:

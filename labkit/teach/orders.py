@@ -186,7 +186,7 @@ class Order(OnCard):
         fault = f", in which once {FAULTS[self.fault]}" if self.fault in FAULTS else ""
         return Card(
             self.guarantee.value,
-            card.table(("when", "left", "schedule"), self.rows()),
+            card.table(("when", "guarantee", "schedule"), self.rows()),
             *([card.items(self.built)] if self.built else []),
             title=str(self.design),
             tone=card.GOOD if once else card.BAD,

@@ -79,7 +79,7 @@ class Tried(OnCard):
         return Card(
             "every axis holds" if self.holds else "not yet",
             para(wrong[0]) if wrong else Html(),
-            table(("tried", "runs", ""), lines),
+            table(("tested", "runs", "result"), lines),
             Html(_picture(self.name, self.places, self.done)),
             title=f"{self.name}, {self.done} at every place",
             under=under,
@@ -189,7 +189,7 @@ class Tested(OnCard):
 
         report, summary = self.report, self.report.summary
         runs = summary.results
-        asked = [each for each in runs if each.group not in (Group.HEALTHY, Group.SEEING)]
+        selected = [each for each in runs if each.group not in (Group.HEALTHY, Group.SEEING)]
         # For a pair of kills, the test also runs the first kill alone; that run counts as a place.
         places = sum(each.group is Group.CRASH for each in runs)
         pairs = sum(each.group is Group.PAIR for each in runs)
@@ -200,10 +200,10 @@ class Tested(OnCard):
             headline = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
         elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
             headline = "The result of a run is unknown"
-        elif all(each.group is Group.CRASH for each in asked):
+        elif all(each.group is Group.CRASH for each in selected):
             headline = f"Nothing broke at the {_some(places, 'place')} tried"
         else:
-            headline = f"Nothing broke in the {_some(len(asked), 'run')} that you selected"
+            headline = f"Nothing broke in the {_some(len(selected), 'run')} that you selected"
         lines = [
             sentence(headline),
             *(sentence(f"{each.title}: {_what_broke(each)}") for each in runs if each is not weakest),

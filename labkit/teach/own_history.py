@@ -184,7 +184,7 @@ def _in_file(name: str) -> Callable[..., Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         with time_limit(FILE_SECONDS):
-            found = runpy.run_path(str(FILE))[name]
+            sink: Callable[..., Any] = runpy.run_path(str(FILE))[name]
     except TooLong:
         raise InvalidInput(
             f"{FILE} ran longer than {FILE_SECONDS:.0f} seconds before it defined {name}; remove the slow code."
@@ -193,11 +193,10 @@ def _in_file(name: str) -> Callable[..., Any]:
         raise InvalidInput(
             f"Running {FILE} raised {type(error).__name__}: {error}; correct the file and try again."
         ) from None
-    if not callable(found):
+    if not callable(sink):
         raise InvalidInput(
             f"{FILE} assigns another value to {name}, which is then no longer a function; remove this assignment."
         )
-    sink: Callable[..., Any] = found
     return sink
 
 

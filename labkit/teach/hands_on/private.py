@@ -69,7 +69,7 @@ def client(
     if variable in _clients:
         _clients.pop(variable).clean()
     server = find(variable, start)
-    made = _clients[variable] = make(server)
+    new = _clients[variable] = make(server)
     if server.folder is None:
-        _ending.callback(made.clean)
-    return made
+        _ending.callback(new.clean)
+    return new

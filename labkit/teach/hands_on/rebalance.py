@@ -108,8 +108,8 @@ def rebalance(
         database.at_clean(partial(_drop, database.address, schema))
         _prepare(task)
         tasks.append(task)
-    found = zip(runs, tasks, topics, _carried_out(tasks), strict=True)
-    return {name: _outcome(name, task, topic, ended) for (name, _), task, topic, ended in found}
+    results = zip(runs, tasks, topics, _carried_out(tasks), strict=True)
+    return {name: _outcome(name, task, topic, ended) for (name, _), task, topic, ended in results}
 
 
 def _prepare(task: Task) -> None:
@@ -147,12 +147,12 @@ def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutc
     if ended.problem:
         raise JobFailed(f"{name}: {ended.problem}.")
     with closing(connected(task)) as connection:
-        found = connection.execute(b"SELECT who, id FROM charges ORDER BY place").fetchall()
-    charges = [(str(who), int(order)) for who, order in found]
+        rows = connection.execute(b"SELECT who, id FROM charges ORDER BY place").fetchall()
+    charges = [(str(who), int(order)) for who, order in rows]
     due = [Record(order, "account", order + 1) for order in range(ORDERS)]
-    rows = [Observation(order, "account", order + 1, 0, 1) for _, order in charges]
+    seen = [Observation(order, "account", order + 1, 0, 1) for _, order in charges]
     return RebalanceOutcome(
-        judge(due, History([*rows, Reading("end")])), charges, (ended.first, ended.second),
+        judge(due, History([*seen, Reading("end")])), charges, (ended.first, ended.second),
         Group(topic.store.topic, GROUP).offset(),
     )  # fmt: skip
 

@@ -162,15 +162,15 @@ class _Process:
         self.name, self.lines = name, list[str]()
         self.status: int | None = None
         self._rest = b""
-        told, self._go = os.pipe(), os.pipe()
+        reports, self._go = os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(told[0])
+            os.close(reports[0])
             os.close(self._go[1])
-            os._exit(_run(task, name, moment, told[1], self._go[0]))
-        os.close(told[1])
+            os._exit(_run(task, name, moment, reports[1], self._go[0]))
+        os.close(reports[1])
         os.close(self._go[0])
-        self.pipe = told[0]
+        self.pipe = reports[0]
 
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

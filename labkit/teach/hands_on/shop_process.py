@@ -182,16 +182,16 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
     os.close(writing)
     lines, late = _lines(reading, pid)
     _, status = os.waitpid(pid, 0)
-    told = [line.partition(" ") for line in lines]
-    error = next((text for kind, _, text in told if kind == "error"), "")
+    reports = [line.partition(" ") for line in lines]
+    error = next((text for kind, _, text in reports if kind == "error"), "")
     if late:
         error = f"it did not end within {PATIENCE:g} s"
-    elif os.WIFSIGNALED(status) and not (kill and told and told[-1] == ("at", " ", kill)):
+    elif os.WIFSIGNALED(status) and not (kill and reports and reports[-1] == ("at", " ", kill)):
         error = f"signal {os.WTERMSIG(status)} ended it"
     return Life(
         os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        sum(kind == "begin" for kind, _, _ in told),
-        [text for kind, _, text in told if kind == "at"],
+        sum(kind == "begin" for kind, _, _ in reports),
+        [text for kind, _, text in reports if kind == "at"],
         error,
     )
 
@@ -202,15 +202,15 @@ def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
     `reading` is the file descriptor from which to read. The process is killed if it takes more than `PATIENCE` s, or if
     the parent of this process has ended.
     """
-    told, late = b"", False
+    reports, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while True:
             ready, _, _ = select.select([pipe], [], [], 0.2)
             if ready:
                 if not (piece := pipe.read(65_536)):
-                    return told.decode(errors="replace").splitlines(), late
-                told += piece
+                    return reports.decode(errors="replace").splitlines(), late
+                reports += piece
             elif not late and (time.monotonic() > deadline or os.getppid() != parent):
                 os.kill(pid, signal.SIGKILL)
                 late = True
