@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -22,16 +22,18 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
-from labkit.crashtest.blackbox.execution import NEVER_REACHED, NOT_SUFFERED
+from labkit.crashtest.blackbox.execution import ENDED_MEANWHILE, NEVER_REACHED, NOT_SUFFERED
 from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
+    LATE,
     POWER,
     STATE,
     crashes_job,
     fault_job,
     grown_input_job,
+    late_job,
     later_job,
     loop_job,
     new_input_job,
@@ -250,16 +252,32 @@ class Campaign:
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
         unread = [] if changed is not None else list(map(unread_job, self._altered_by_reader()))
-        self.directed = directed | {job.id for job in (*loops, *unread)}
+        late = [] if changed is not None or not self.most.late else list(map(late_job, self._overtaken()))
+        self.directed = directed | {job.id for job in (*loops, *unread, *late)}
         self.pairs |= possible | self.directed
         ended = [] if every or changed is not None or self.harness.endless else recoveries.ended_otherwise()
         later = map(later_job, ended[: self.most.ended])
-        return [*map(crashes_job, chosen), *loops, *later, *(unread if every else unread[: self.most.unread])]
+        if not every:
+            unread, late = unread[: self.most.unread], late[: self.most.late]
+        return [*map(crashes_job, chosen), *loops, *later, *unread, *late]
 
     def _altered_by_reader(self) -> list[Point]:
         """Return the points after whose crash the reader changed files, the most important ones first."""
         altered = [at[0] for at, run in self.crashed.items() if len(at) == 1 and run.altered]
         return self._ranking.ordered(altered)
+
+    def _overtaken(self) -> list[Point]:
+        """Return the points of the calls that the next call could have overtaken, the most important ones first.
+
+        Another thread makes the next call, and could go on while this one was held.
+        """
+        effects = [each for each in self._seen.effects if each.kind not in (CallKind.SYNC, CallKind.EXIT)]
+        names = {
+            each.name
+            for each, following in pairwise(effects)
+            if each.name in self._seen.overtakable and following.call.pid != each.call.pid
+        }
+        return [each for each in self._ranking.ordered(self.points.values()) if not each.cut and each.effect in names]
 
     def third_crashes(self) -> list[Job]:
         """Return a list of runs to make with three crashes; the third crash is in the recovery from the second.
@@ -449,15 +467,17 @@ class Campaign:
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
         self._stories[job.id] = story
-        # Threads may run in another order, so that a restart makes other calls. Such a pair counts as not tried.
-        is_elsewhere = job.group is Group.PAIR and run.unknown.startswith(NEVER_REACHED) and bool(run.crashes)
+        # Threads may run in another order, so that a restart makes other calls. Such a run counts as not tried.
+        is_elsewhere = run.unknown.startswith(NEVER_REACHED) and (
+            (job.group is Group.PAIR and bool(run.crashes)) or job.id.startswith(LATE)
+        )
         result = Result(
             job.id,
             job.title,
             job.group,
             stuck=run.stuck,
             unknown=run.unknown,
-            skipped=is_elsewhere or run.unknown.startswith(NOT_SUFFERED),
+            skipped=is_elsewhere or run.unknown.startswith((NOT_SUFFERED, ENDED_MEANWHILE)),
             evidence=run.crashes,
             notes=tuple(run.notes),
             story=text(story),
@@ -613,6 +633,7 @@ class Campaign:
             *map(later_job, places),
             *map(paused_job, self.points.values()),
             *map(unread_job, self.points.values()),
+            *map(late_job, places),
         ]
         named = list({job.id: job for job in every if job.id == name or (is_fault and job.fault == name)}.values())
         if named or is_fault:  # without any run if no call can suffer this fault

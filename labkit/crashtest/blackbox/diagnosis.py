@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.effects import without_number
-from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT, UNREAD
+from labkit.crashtest.blackbox.jobs import GROWN, LATE, LATER, NEW_INPUT, UNREAD
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary, weakness
@@ -42,6 +42,18 @@ UNDO = _recipe("undo")
 STEP = _recipe("step")
 TOGETHER = _recipe("together")
 DATABASE = _recipe("database")
+WAIT = _recipe("wait")
+
+_OTHER_CRASHES = (
+    (
+        UNREAD,
+        "half a commit",
+        "a reader repairs what the crash left, and a start that comes before any reader does harm",
+        DATABASE,
+    ),
+    (LATE, "order left to chance", "nothing makes the other threads or processes wait for this call", WAIT),
+)
+"""Runs with an unusual crash: the beginning of their ids, the name of the mistake, the reason, and the repair."""
 
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
@@ -249,9 +261,9 @@ def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
     if axis == "stuck" and not weakest.evidence:
         return Diagnosis("stuck without a crash", happened, TOGETHER)
-    if weakest.id.startswith(UNREAD):
-        why = f"a reader repairs what the crash left, and a start that comes before any reader does harm: {happened}"
-        return Diagnosis("half a commit", why, DATABASE)
+    for beginning, code, what, recipe in _OTHER_CRASHES:
+        if weakest.id.startswith(beginning):
+            return Diagnosis(code, f"{what}: {happened}", recipe)
     if weakest.id.startswith(LATER) and axis != "stuck":
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)

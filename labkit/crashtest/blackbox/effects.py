@@ -20,7 +20,7 @@ from labkit.host.syscalls.calls import Call, CallKind
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
 _TEMPORARY = re.compile(
-    r"(?<![A-Za-z0-9])(?:tmp(?!_[a-z_]+$)[a-z0-9_]{8}|(?<=\.)tmp_[a-z0-9_]{8}$|tmp\.[A-Za-z0-9]{10}|sed[A-Za-z0-9]{6}$)"
+    r"(?<![A-Za-z0-9])(?:tmp[a-z0-9_]{8}|(?<=\.)tmp_[a-z0-9_]{8}$|tmp\.[A-Za-z0-9]{10}|sed[A-Za-z0-9]{6}$)"
     r"(?![A-Za-z0-9_])"
 )
 """A pattern for the names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""

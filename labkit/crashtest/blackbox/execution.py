@@ -23,17 +23,21 @@ from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun, Watcher
 from labkit.host.syscalls.faults import Fault, TimedFault
+from labkit.host.syscalls.waiting import others_can_go_on
 
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
 PATIENCE = 3.0
 """A later start may be silent for this multiple of the longest silence in the run without a crash."""
+LATE_SECONDS = 3.0
+"""How long a call is held while the other threads go on, if they can go on that long."""
 EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
 # The beginnings of reasons why a run proves nothing.
 NEVER_REACHED = "the point was never reached"
 NOT_SUFFERED = "the call did not suffer the fault"
+ENDED_MEANWHILE = "the command ended the process whose call was late, before labkit killed everything"
 
 
 class Over(Enum):
@@ -84,6 +88,8 @@ class Start:
     silence: Silence = field(default_factory=Silence)
     states: Mapping[str, State] = field(default_factory=dict)
     """The state of the files before each effect, by the effect's name; also before an effect that a kill prevented."""
+    late_from: int | None = None
+    """How many effects came before the call that was held while the others went on; None if no call was."""
     unmodelled: str = ""
     """What a failed sync should have lost and labkit cannot remove, such as names in a folder; usually empty."""
 
@@ -140,8 +146,14 @@ class Execution:
     note: Note | None = None
     files: RunFiles | None = None
     fault: Fault | None = None
+    late: bool = False
+    """Whether the call at the point `at` is held while the other threads go on, and the kill comes only then."""
 
     def __post_init__(self) -> None:
+        self._held: Call | None = None
+        """The call at the point, if it is held while the others go on; `_late_since` is the time since when."""
+        self._late_since = 0.0
+        self._late_from: int | None = None
         self._unsynced = Unsynced()
         self._patient_until = 0.0
         """The time until which a fault may delay a call or a stop, so that silence is no sign of a stuck command."""
@@ -169,7 +181,9 @@ class Execution:
             self._over = Over.KILLED
             if self.at is not None and self.at.cut:
                 write_part(watched.held, self.at.kind_of_cut)
-        return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
+        start = Start(self._effects, watched, self._over, log, self._silence, self._states, self._late_from)
+        start.unmodelled = self._unsynced.unmodelled
+        return start
 
     def decide(self, call: Call) -> Decision:
         """Record an intercepted system call, and decide whether it happens, fails, or is the point at which to kill."""
@@ -202,7 +216,10 @@ class Execution:
         if self.files is not None:
             self._states[effect.name] = self.files.look(effect, self.namer)
         is_here = self.at is not None and effect.name == self.at.effect
-        if is_here and self.fault is None:
+        if is_here and self.late and self._held is None:
+            self._held, self._late_since, self._late_from = call, time.monotonic(), len(self._effects)
+            return Answer.HOLD
+        if (is_here and self.fault is None) or (self._held is not None and effect.kind is CallKind.EXIT):
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
@@ -220,6 +237,9 @@ class Execution:
         now, limit = time.monotonic(), self.settings.limit
         if self.beside.stop.is_set():
             raise Stopped("stopped")
+        if self._held is not None:
+            over = now - self._late_since > LATE_SECONDS
+            return Answer.KILL if over or not others_can_go_on(self._held.pid, self._held.process) else Answer.GO_ON
         if now < self._patient_until:
             self._last_call = self._last_effect = now
             return Answer.GO_ON

@@ -22,6 +22,7 @@ from labkit.crashtest.harness.reader import ReaderFailed, ReaderWaits
 from labkit.host.file_locks import write_locks
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.waiting import others_can_go_on
 
 QUICK_READ = 0.5
 """The reader is called at every effect only if a reading takes at most this many seconds."""
@@ -55,6 +56,8 @@ class Healthy:
     replaces: bool
     """Whether rows disappeared without a crash, so the pipeline replaces its output by design."""
     notes: tuple[str, ...]
+    overtakable: frozenset[str] = frozenset()
+    """The names of the effects during which other threads could go on."""
     glances: tuple[Glance, ...] = ()
     """The rows that the reader returned before each effect at which it answered, and at the end."""
 
@@ -67,20 +70,30 @@ class Glances:
     the test chooses.
     """
 
-    def __init__(self, helpers: HelperCommands, usual: float, watched: Sequence[Path]) -> None:
-        """`usual` is the usual time of a reading in seconds; the pipeline may lock files in `watched`."""
+    def __init__(
+        self, helpers: HelperCommands, usual: float, watched: Sequence[Path], *, looks_at_threads: bool = False
+    ) -> None:
+        """`usual` is the usual time of a reading in seconds; the pipeline may lock files in `watched`.
+
+        With `looks_at_threads`, also find out at each call whether other threads of the pipeline could go on.
+        """
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
         """The locks of the pipeline while the reader last waited for one."""
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
+        self._looks_at_threads = looks_at_threads
+        self.overtakable: set[int] = set()
+        """The numbers of the calls, from 0, during which other threads could go on."""
         self.places = 0
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
         """Call the user's reader while the pipeline is stopped before the system call `effect`; store the rows."""
         happened, self.places = self.places, self.places + 1
+        if self._looks_at_threads and others_can_go_on(effect.call.pid, effect.call.process):
+            self.overtakable.add(happened)
         if self._left <= 0.0:
             return
         self._skipped[effect.family] -= 1
@@ -128,7 +141,8 @@ def healthy(harness: Harness) -> Healthy:
     # In this run, the reader is called at every effect, and the first call may create its tables. So that this happens
     # in runs with a crash as well, they begin with a reading.
     harness.reads_first = usual <= QUICK_READ
-    glances = Glances(harness.helpers, usual, harness.settings.watched)
+    looks = bool(harness.settings.extent.late) and not harness.settings.unwatchable
+    glances = Glances(harness.helpers, usual, harness.settings.watched, looks_at_threads=looks)
     harness.wanted = expected
     with harness.run("healthy", "no crash") as run, FileReads(harness.settings.watched) as reads:
         before = files_in(harness.settings.watched)
@@ -200,6 +214,7 @@ def _concluded(
         frozenset(showing(glances_taken, effects, harness.logs | settings.minor(effects))),
         replacing,
         (*notes, *_left_running(start, "the command left {} process(es) running when it ended; they were ended")),
+        frozenset(each.name for number, each in enumerate(effects) if number in glances.overtakable),
         tuple(glances_taken),
     )
 

@@ -24,7 +24,8 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER`, `PAUSED` and `UNREAD`.
+# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER`, `PAUSED`,
+# `UNREAD` and `LATE`.
 # After `POWER` and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
@@ -32,6 +33,7 @@ NEW_INPUT = "new_input"
 LATER, LATER_AFTER = "later", "later after "
 PAUSED = "pause at "
 UNREAD = "unread after "
+LATE = "late "
 TWO = "two_instances"
 
 
@@ -103,6 +105,21 @@ def unread_job(at: Point) -> Job:
         harness.recover(run)
 
     return Job(f"{UNREAD}{at.name}", f"a restart that no reading precedes, after a crash {at}", Group.IDENTITY, perform)
+
+
+def late_job(at: Point) -> Job:
+    """Return the run in which the call at `at` is late: the other threads go on, and then everything is killed.
+
+    In the run without a crash this call came first. But no thread waited for it, so on a busy machine the calls of the
+    others may come before it.
+    """
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, at, late=True)
+        harness.recover(run)
+
+    title = f"a crash while [{at.place}] is late and the other threads have gone on"
+    return Job(f"{LATE}{at.name}", title, Group.IDENTITY, perform)
 
 
 def new_input_job(at: Point) -> Job:

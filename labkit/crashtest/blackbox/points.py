@@ -68,6 +68,8 @@ class Extent(NamedTuple):
     """With `--pause`, the runs with a pause between a crash and the restart."""
     unread: int
     """The runs in which nobody reads between a crash and the restart, since a reader changed files there."""
+    late: int
+    """The runs in which a call is held while other threads go on, and only then everything is killed."""
     later: int = 3
     """The plain starts after a recovery, in one run."""
     conditions: bool = True
@@ -88,6 +90,7 @@ QUICK = Extent(
     ended=1,
     paused=2,
     unread=2,
+    late=2,
 )
 WHOLE = Extent(
     points=60,
@@ -103,12 +106,13 @@ WHOLE = Extent(
     ended=6,
     paused=8,
     unread=12,
+    late=12,
 )
 # Each run of a Spark sink costs a start of Spark for each start of the job.
 QUICK_SINK = QUICK._replace(
-    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, unread=0, conditions=False
+    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, unread=0, late=0, conditions=False
 )
-WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3)
+WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3, late=0)
 
 
 class Point(NamedTuple):

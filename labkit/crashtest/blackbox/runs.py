@@ -17,6 +17,7 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import (
+    ENDED_MEANWHILE,
     NEVER_REACHED,
     Ask,
     Beside,
@@ -61,6 +62,9 @@ REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 WAITS_SECONDS = 2.0
 """A second instance that makes no system call for this many seconds waits for the first one, and is killed."""
+
+SHOWN_EFFECTS = 3
+"""How many effects a note on a late call names."""
 
 # Notes on runs, and reasons why a run is stuck or unknown; most of them are only the beginning of the text.
 OUTAGE = "readers have an outage"
@@ -217,11 +221,14 @@ class Harness:
         ask: Ask | None = None,
         watch: Watcher | None = None,
         fault: Fault | None = None,
+        *,
+        late: bool = False,
     ) -> Start:
         """Run the pipeline's command until it ends, or kill it at the point `at`, and return the record of the start.
 
-        If a `fault` is given, the call at this point suffers it and there is no kill. `ask` is called before each
-        system call with a durable effect, while the pipeline is stopped. `watch` replaces the usual function that
+        If a `fault` is given, the call at this point suffers it and there is no kill. With `late`, this call is held
+        until the other threads have gone on, and then comes the kill. `ask` is called before each system call with a
+        durable effect, while the pipeline is stopped. `watch` replaces the usual function that
         starts and watches.
         """
         if run.unknown:
@@ -233,6 +240,7 @@ class Harness:
             lines = self.lines.of_another_start() if run.starts else self.lines
             execution = self._execution(run, watch or self.starter(is_first=not run.starts, exits=exits), lines)
             execution.at, execution.ask, execution.note, execution.fault = at, ask, changes, fault
+            execution.late = late
             # In the run without a crash labkit must not read files, because it observes who reads them.
             execution.files = run.files if ask is None and not self.settings.unwatchable else None
             start = execution.run({MARK: self.mark}, log)
@@ -291,12 +299,18 @@ class Harness:
             return self.expectation
         return self.settings.expectation(self.wanted or (), values)
 
-    def crash(self, run: PipelineRun, at: Point, *, read: bool = True) -> None:
+    def crash(self, run: PipelineRun, at: Point, *, read: bool = True, late: bool = False) -> None:
         """Kill the pipeline at a crash point, and with `read` read the rows.
 
+        With `late`, the call at the point is held while the other threads go on, and the kill comes when they have.
         Raises `JobFailed` if nothing proves the kill.
         """
-        start = self.start(run, at)
+        start = self.start(run, at, late=late)
+        if start.late_from is not None:
+            if start.watched.held is None:
+                raise JobFailed(f"{ENDED_MEANWHILE}: {self.ending_of(start)}")
+            meanwhile = ", ".join(each.name for each in start.effects[start.late_from :][:SHOWN_EFFECTS])
+            run.notes.append(f"while the call was late, the others went on with {meanwhile or 'nothing lasting'}")
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
         self._prove(run, start, at)

@@ -73,14 +73,16 @@ class Call:
 
 
 class Answer(Enum):
-    """The answer to an intercepted call: let the call happen, or kill the whole command."""
+    """The answer to an intercepted call: let the call happen, kill the whole command, or let only the others go on."""
 
     GO_ON = "go on"
     KILL = "kill"
+    HOLD = "hold"
+    """Hold this call until everything is killed, while the other threads go on."""
 
 
 Decision = Answer | Fault | TimedFault
-"""The decision on a held call: let it happen, kill everything before it, or let it suffer a fault."""
+"""The decision on a held call: let it happen, kill everything before it, hold it, or let it suffer a fault."""
 
 
 @dataclass(frozen=True)

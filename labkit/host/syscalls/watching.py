@@ -58,9 +58,10 @@ def watch(
     The kernel holds the call until `decide` answers. The command runs in `folder`, in its own Unix session, with
     exactly this environment and without input. Its output is appended to the file `output`; writing the output does not
     count as a call. `tick` is called about every 50 ms. If `decide` or `tick` answers KILL, everything that the command
-    ever started is killed, and the held call never happens. If `decide` answers with a `Fault`, the call suffers this
-    fault, and `WatchedRun.faults` has the evidence. With `contents`, calls that write include their bytes. `linger` is
-    how many seconds other processes may outlive the command.
+    ever started is killed, and the held call never happens. After the answer HOLD, this call stays held until
+    everything is killed, while `decide` is asked about the calls of the other threads. If `decide` answers with a
+    `Fault`, the call suffers this fault, and `WatchedRun.faults` has the evidence. With `contents`, calls that write
+    include their bytes. `linger` is how many seconds other processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,
@@ -93,6 +94,8 @@ class Watch:
         """The time at which a delayed call may happen, and the call; None if no call is delayed."""
         self._grace_ends: float = math.inf
         """The time at which a command that got SIGTERM is killed."""
+        self._held: Call | None = None
+        """The call for which `decide` answered HOLD; None if there is none."""
         self._interrupted: tuple[object, ...] = ()
         """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
         self._status: int | None = None
@@ -131,7 +134,7 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Do as `run` does, and return the call for which `decide` answered KILL, otherwise None."""
+        """Do as `run` does, and return the call that was held when everything was killed, otherwise None."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -154,6 +157,7 @@ class Watch:
                     return None
                 if self._tick() is Answer.KILL or now > self._end_at:
                     self._kill()
+                    return self._held
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
@@ -179,7 +183,10 @@ class Watch:
             return None
         decision = self._decide(call)
         if decision is Answer.KILL:
-            return call
+            return self._held or call
+        if decision is Answer.HOLD:
+            self._held = call
+            return None
         if isinstance(decision, Fault | TimedFault):
             self._faults.append(self._strike(decision, notification, call))
         elif not self._guard.listener.let_go(notification):
