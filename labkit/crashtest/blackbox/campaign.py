@@ -63,6 +63,7 @@ from labkit.crashtest.blackbox.points import (
     effect_of,
     families,
     points,
+    write_at,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
@@ -300,7 +301,13 @@ class Campaign:
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
-            states = States(before, frozenset(map(key, known)), is_whole=is_whole)
+            written = [
+                write_at(each, key(start.states[each.name]))
+                for start in (run.starts[0] for run in self.crashed.values())
+                for each in start.effects
+                if each.kind is CallKind.WRITE and each.name in start.states
+            ]
+            states = States(before, frozenset(map(key, known)), is_whole=is_whole, written=frozenset(written))
         found = {at: start.effects for at, start in starts.items()}
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
@@ -681,7 +688,8 @@ class Campaign:
         crashes: Crashes = (point,)
         for wanted in later:
             recovery = self.harness.recovery_of(self.crashed[crashes]) if crashes in self.crashed else None
-            passed = [each for each in points(recovery.effects if recovery else ()) if each.is_called(wanted)]
+            places = points(recovery.effects if recovery else (), within=True)
+            passed = [each for each in places if each.is_called(wanted)]
             if not passed:
                 place = THEN.join(each.name for each in crashes)
                 raise InvalidInput(

@@ -172,7 +172,8 @@ class Execution:
             output=log,
             decide=self.decide,
             tick=self.tick,
-            contents=self.ask is not None or (self.at is not None and self.at.cut > 0),
+            # A recovery shows where a second crash can cut a write.
+            contents=self.at is None or self.at.cut > 0,
         )
         self._unsynced.drop()
         if any(each.overdue for each in watched.faults):
@@ -205,7 +206,7 @@ class Execution:
         if effect is None:
             return Answer.GO_ON
         effect = self.lines.added(effect, self.settings.folder)
-        if self.ask is not None:
+        if self.at is None:
             # The written bytes are not kept, because a run may write more than fits into memory.
             effect = replace(effect, cuts=cuts(call), call=replace(effect.call, content=None))
         before = self._effects[-1].call.seconds if self._effects else 0.0

@@ -388,10 +388,17 @@ class States(NamedTuple):
     """The states from which runs with one crash recover."""
     is_whole: bool
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
+    written: frozenset[Hashable] = frozenset()
+    """The writes of first starts, each as `write_at` returns it: a run with one crash tries to cut them."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files after two or more crashes; None if it is not known."""
         return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
+
+
+def write_at(effect: Effect, state: Hashable) -> Hashable:
+    """Return a value that is equal for two writes that leave equal files if they are cut at the same byte."""
+    return effect.name, effect.call.size, state
 
 
 NO_STATES = States({}, frozenset(), is_whole=False)
@@ -445,6 +452,7 @@ class Recoveries:
         2. One pair with crashes in two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs chosen only because they leave the files in a state from which no other run recovers.
+        5. Pairs whose second crash cuts a write that no first start makes from the same state.
 
         If all state of the pipeline is in files, the first three groups also lack the pairs that leave the files in a
         state from which another run recovers.
@@ -460,7 +468,7 @@ class Recoveries:
             if has_reason or state not in known:
                 chosen[pair] = None
                 known.add(state)
-        return list(chosen)
+        return [*chosen, *self.torn()]
 
     def third(self, most: int) -> list[Crashes]:
         """Return up to `most` runs with three crashes, each as its crash points; the third is in the second restart.
@@ -528,6 +536,27 @@ class Recoveries:
                 if self._states.after(pair) is not None:
                     ranks[pair] = (ranking.of(second), first.number, second.number)
         return sorted(ranks, key=ranks.__getitem__)
+
+    def torn(self) -> list[Pair]:
+        """Return the pairs whose second crash cuts a write of the recovery, unless a first start makes the same write.
+
+        A write is the same if it has the same name and size and finds the same state of the files. If the state is
+        unknown, the write is the same if it has the same name as one of the run without a crash.
+        """
+        usual = {each.name for each in self._healthy}
+        known = set(self._states.written)
+        chosen = []
+        for first, effects in self._recoveries.items():
+            before = self._states.before.get((first,), {})
+            places = [each for each in points(effects, within=True) if each.cut]
+            for effect in effects:
+                state = before.get(effect.name)
+                write = write_at(effect, state)
+                if write in known or (state is None and effect.name in usual):
+                    continue
+                known.add(write)
+                chosen += [Pair(first, each) for each in places if each.effect == effect.name]
+        return chosen
 
     def repairs(self) -> list[Pair]:
         """Return the pairs of crashes whose second crash is at a call that only restarts make.
