@@ -17,7 +17,7 @@ from pipeline_samples import PIPELINES, copied, expected, options, report_on
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
-from labkit.crashtest.blackbox.jobs import LATER, UNREAD
+from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD
 from labkit.crashtest.blackbox.points import QUICK
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
@@ -129,6 +129,17 @@ def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() 
     assert report.summary.coverage.directed > report.summary.coverage.directed_tried
     plain = report_on("right_move").summary.results
     assert not [each for each in plain if each.id.startswith(UNREAD)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "most"), [("right_thread", 2), ("right_move", 0)])
+def test_a_call_is_late_only_if_another_thread_may_make_the_next_one(name: str, most: int) -> None:
+    """Three threads write side by side; but a shell waits for each program before it starts the next one."""
+    report = report_on(name)
+    late = [each for each in report.summary.results if each.id.startswith(LATE)]
+    assert len(late) == most
+    assert not [each for each in late if each.violated or each.unknown]
+    assert all(any("while the call was late" in note for note in each.notes) for each in late)
 
 
 @pytest.mark.slow
