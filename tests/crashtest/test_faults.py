@@ -127,11 +127,7 @@ PARTLY = {
     "vectors at a place": ("short-write", OPENED + VECTORS + PUBLISHED, "at best at-most-once"),
     "a copy in the kernel": ("short-write", OPENED + LOOP + COPY + PUBLISHED, "not refuted (1 of 2 calls)"),
     "only a copy in the kernel": ("short-write", OPENED + COPY + PUBLISHED, "unknown (0 of 1 calls)"),
-    "no write that can be short": (
-        "short-write",
-        OPENED + ONE + PUBLISHED,
-        "none of the observed calls can suffer it",
-    ),
+    "no write that can be short": ("short-write", OPENED + ONE + PUBLISHED, "none of the observed calls can suffer it"),
     "bytes in place": ("fsync", IN_PLACE, "not refuted (1 of 2 calls)"),
 }
 """Pipelines with calls whose fault cannot be delivered, or not in full: the fault, the text, how the claim begins."""

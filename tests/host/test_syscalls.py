@@ -26,6 +26,7 @@ from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.harness.leftovers import MARK, marked_processes
+from labkit.host.syscalls import guarding
 from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.support import kernel_of, refusal, supported
@@ -546,6 +547,13 @@ def test_nothing_outlives_a_watcher_that_was_killed(place: Path) -> None:
 def test_nothing_outlives_a_watcher_that_was_killed_at_twenty_moments(place: Path) -> None:
     for moment in range(20):
         killed_after(place, moment if moment % 2 else 0, 0.05 * moment)
+
+
+def test_a_guard_that_dies_at_once_is_said_in_one_sentence(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its socket then closes while the order is still unread, so that reading from it fails."""
+    monkeypatch.setattr(guarding, "own_python", lambda *_words: ["/bin/sh", "-c", "sleep 0.2"])
+    with pytest.raises(JobFailed, match="died before it could do so"):
+        run(place, ["true"])
 
 
 def test_nothing_outlives_a_guard_that_was_killed(place: Path) -> None:

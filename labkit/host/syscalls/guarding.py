@@ -168,6 +168,8 @@ def _await_listener(channel: socket.socket, output: Path) -> Guarded:
             f"The guard process did not start the command within {GUARD_SECONDS:.0f} s, as this machine is too busy. "
             "Repeat the test when it is less busy."
         ) from None
+    except ConnectionError:  # it died before it had read the order
+        line, descriptors = b"", []
     if not line:
         raise JobFailed(
             "The guard, the process that should start the command, died before it could do so; see its output in "
