@@ -173,7 +173,7 @@ def test_a_helper_that_is_killed_ends_the_search_with_one_sentence():
                 shared.helpers[0].process.join()
             return True
 
-        with pytest.raises(JobFailed, match=r"has ended with signal 9: search again"):
+        with pytest.raises(JobFailed, match=r"has ended with signal 9; search again"):
             shared.explore(keep_going=kill)
 
 

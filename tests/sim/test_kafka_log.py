@@ -272,7 +272,7 @@ def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():
         ("zombie_fenced", "tries to write record 0 and is refused"),
         ("timeout_in_a_loop", "nothing is open under its epoch; the job ends with this error."),
         ("burst_then_silence", "nothing is open under its epoch; the sender logs the error"),
-        ("late_commit", "which has committed it before: nothing changes."),
+        ("late_commit", "a commit that it has already made, so nothing changes."),
     ],
 )
 def test_a_step_that_is_refused_says_so(scenario, part):
