@@ -57,6 +57,14 @@ def test_a_row_that_is_taken_back_was_wrong_while_it_was_there():
     assert of_hello(*rows).wrong == Span(3, 3)
 
 
+@pytest.mark.parametrize("change", [{"key": "nobody"}, {"value": 7}])
+def test_a_hidden_row_that_no_input_explains_holds_nothing_right_back(change):
+    hidden = wrote(3)._replace(**change)
+    shown = [once(wrote(offset), offset) for offset in range(3)]
+    assert of_hello(*shown, held=[hidden], ready={3: at(5)}).held == Span(0, 0)
+    assert of_hello(*shown, held=[wrote(3)], ready={3: at(5)}).held == Span(95, 95)
+
+
 def test_an_early_row_that_commits_is_not_wrong():
     rows = [once(wrote(0, Visibility.PRECOMMITTED), 1)]
     assert of_hello(*rows).wrong == Span(0, 0)

@@ -178,7 +178,9 @@ def exposure(
         key.take(sight, place)
     for row in held:
         match = records.get(row.offset)
-        if match is not None and row.offset in earliest and not keys[row.key].has(match.place):
+        if match is None or match.record != row[:3]:  # hiding a row with a wrong key or value is no loss
+            continue
+        if row.offset in earliest and not keys[row.key].has(match.place):
             keys[row.key].holding.append((earliest[row.offset], end))
     return Exposure({key: keys[key].ended(end) for key in sorted(keys)}, unit)
 
