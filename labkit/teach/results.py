@@ -94,18 +94,18 @@ class Walk:
 
     @property
     def explanation(self) -> Explanation:
-        """Whether a run without failures could produce what readers saw; `InvalidInput` if there is no reader."""
+        """Whether a run without failures could produce what readers saw; `InvalidInput` if that is unknown."""
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """For each key, for how many steps readers could see a wrong value; `InvalidInput` if there is no reader."""
+        """For each key, for how many steps readers could see a wrong value; `InvalidInput` if that is unknown."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
             raise InvalidInput(
-                f"The simulator {self.walk.model.name} has no reader of the output, so no reader saw anything."
+                f"The simulator {self.walk.model.name} does not state which output is right, so it is unknown what readers saw wrong."
             )
         return self.reader_account
 
