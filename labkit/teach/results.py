@@ -105,7 +105,8 @@ class Walk:
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
             raise InvalidInput(
-                f"The simulator {self.walk.model.name} does not state which output is right, so it is unknown what readers saw wrong."
+                f"The simulator {self.walk.model.name} does not state which output is right, so it is unknown what its "
+                "readers saw wrong."
             )
         return self.reader_account
 
