@@ -420,7 +420,7 @@ SENTENCES = {
     "rows are there twice.",
     "flink-log": "The process dies after a row of its output and before its marker in step 1: rows are there twice.",
     "consumer-early": "The process dies after its notice and before a row of its output in step 0: rows are lost.",
-    "outbox": "The process dies after a row of its output and before the removal of what it staged in step 1: "
+    "outbox": "The process dies after a row of its output and before the removal of its staged output in step 1: "
     "rows are there twice.",
 }
 
