@@ -63,8 +63,8 @@ class Watched(Options):
             )
         if not self.beside and self.pipeline is None:
             raise InvalidInput(
-                "Missing option '--command': give the command that starts the pipeline, or name two recorded runs to "
-                "compare with --beside."
+                "Missing option '--command': give the command that starts the pipeline, or use --beside to "
+                "compare two recorded runs."
             )
 
 

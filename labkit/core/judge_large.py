@@ -214,9 +214,10 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note each expected record that is missing at the end as lost, unless it is unseen; call this last.
+        """Note as lost each expected record that readers do not see at the end; call this last.
 
-        If the history has neither a row nor a reading, nobody looked, so no record is noted.
+        A record of the case `unseen` is left out. If the history has neither a row nor a reading, nobody looked, so no
+        record is noted.
         """
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:

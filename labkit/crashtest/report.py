@@ -213,7 +213,7 @@ class Report:
         return "; ".join([str(self.claim), *(f"{each.fault}: {each}" for each in self.faults)])
 
     def badge(self) -> str:
-        """Return an SVG badge that shows the guarantee and the claims about faults."""
+        """Return an SVG badge with the guarantee, and with the result for each kind of fault that was tried."""
         violated = [LOOKS[each.at_best].shade for each in self.faults if each.is_violated]
         label, value, colour = "crash-tested", self.words, (violated or [self.claim.look.shade])[0]
         left, right = 7 * len(label) + 12, 7 * len(value) + 12

@@ -166,7 +166,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
         if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
             raise InvalidInput(
                 "the reader returns the number of rows of each key, which does not show which rows are there; return "
-                "(key, sum of amounts) instead, since every set of rows has a sum of its own."
+                "(key, sum of amounts) instead: labkit chooses amounts so that no two sets of rows have the same sum."
             )
         return Shape.SUMS
     keys = Counter(row.key for row in seen)

@@ -354,7 +354,7 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `14c-damaged`: tables with every kind of damage, in several sizes."""
+    """Yield hidden inputs of the exercise `14c-damaged`: tables of several sizes, which together show every damage."""
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))

@@ -60,7 +60,7 @@ def read(path: Path, what: str, needed: Sequence[str] = ()) -> list[Row]:
     try:
         lines = list(csv.reader(io.StringIO(written, newline=""), delimiter=separator))
     except csv.Error as error:
-        raise InvalidInput(f"{name}: {what} is not valid CSV ({error}); save it again.") from None
+        raise InvalidInput(f"{name}: {what} is not valid CSV ({error}); save it as CSV again.") from None
     if not lines or not any(lines[0]):
         raise InvalidInput(f"{name}: {what} is empty; its first line must contain the column titles.")
     titles = [title.strip().casefold() for title in lines[0]]

@@ -24,7 +24,7 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The directory, outside of the checkpoint, with the job `shop`'s price list and the mails that it has sent."""
+    """A directory outside of the checkpoint. It has the price list of the job `shop` and the mails that it sent."""
 
     folder: Path
 

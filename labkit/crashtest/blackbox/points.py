@@ -258,7 +258,7 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> list[Point]:
-    """Return the `most` most important crash points of a run with these `effects`, in order.
+    """Return up to `most` crash points of a run with these `effects`, the most important ones, in the order of the run.
 
     `shown` are the names of the calls that changed the reader's rows. Calls whose names differ only in numbers form a
     family. A point has one of four kinds:

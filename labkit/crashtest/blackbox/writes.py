@@ -211,8 +211,8 @@ def orders(
         if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
                 f"the recorded steps differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
-                f"{number} in the order {order_text(order_of(step))!r}; if the steps were split at the wrong "
-                "place, set `ends` (--ends) to the effect that is the last of every step."
+                f"{number} in the order {order_text(order_of(step))!r}. Either the run has no single order, or labkit "
+                "split it at the wrong places: then name, with `ends` (--ends), the effect with which every step ends."
             )
     return Orders(tuple(steps))
 

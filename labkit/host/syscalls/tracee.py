@@ -168,7 +168,7 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC), writes)
 
     def shared_files(self, address: int, size: int) -> list[str]:
-        """Return the paths of files mapped (MAP_SHARED) into this part of memory. Raises the errors of `opened`."""
+        """Return the files mapped (MAP_SHARED) into this part of memory. Raises the same errors as `self.opened`."""
         try:
             lines = [line.split(None, 5) for line in Path(f"/proc/{self.thread}/maps").read_bytes().splitlines()]
         except OSError as error:

@@ -37,7 +37,7 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search all runs of an order of writes in each of the `WORLDS`, and return the results."""
+    """Search all runs of a design (an order of writes) for lost or repeated output, in each of the `WORLDS`."""
     results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,

@@ -266,8 +266,8 @@ def _exists(connection: Connection, schema: str) -> bool:
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
         raise InvalidInput(
-            f"The schema {schema} exists, but the lab did not create it; choose another location for the store, "
-            "from which the schema gets its name."
+            f"The schema {schema} exists, but the lab did not create it. It is named after the location of the "
+            "store; choose another location."
         )
     return row is not None
 

@@ -394,8 +394,9 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states in which a reader saw two counts of the first word, with rows of other words between and after them.
 
-    `parts["between"]` is the largest number of rows between the two counts. Optional are `parts["long"]`, one more such
-    number, and `parts["counts"]`, the offsets of the first word's rows from which the two counts are taken.
+    The first word is that of the first input row. Between the two counts there are up to `parts["between"]` rows, and
+    in further states `parts["long"]` rows, if that is given. `parts["counts"]` has the offsets of the rows that show
+    the two counts; by default, these are all rows of the first word.
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()

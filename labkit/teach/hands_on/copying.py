@@ -175,7 +175,10 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy. After each step, yield its name, and whether it is certain what readers get now."""
+    """Perform the steps of a copy, and after each step yield its name.
+
+    With it comes False if chance decides whether readers already see the result of the step, otherwise True.
+    """
     job.start()
     yield "starts: its checkpoint says offset 0", True
     [first] = job.read(1)

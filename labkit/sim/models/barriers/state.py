@@ -278,7 +278,7 @@ class Settings:
         return tuple(order.index(word) % self.counts for word in self.words)
 
     def record(self, source: int, offset: int) -> int:
-        """Return the number of the record at an offset of a source."""
+        """Return the id of the record at an offset of a source."""
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:

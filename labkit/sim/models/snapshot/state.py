@@ -108,7 +108,7 @@ class Ends(NamedTuple):
 
     @property
     def name(self) -> int:
-        """Return the channel's name: two digits, sender and receiver from 1, so 12 leads from process 1 to 2."""
+        """Return the channel's name: the sender and the receiver as two digits, so 12 leads from process 1 to 2."""
         return 10 * (self.sender + 1) + self.receiver + 1
 
 
