@@ -1,4 +1,4 @@
-"""A start that finds half a row writes the whole rows to a new file, and takes a new file that is not empty for whole."""
+"""A start that finds half a row writes the whole rows to a new file; if such a file has content, it counts as whole."""
 
 import os
 from pathlib import Path
