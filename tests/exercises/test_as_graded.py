@@ -293,6 +293,15 @@ def test_the_check_names_a_cell_that_competes_and_no_other(shell, capsys) -> Non
     assert "`# scratch`" in said
 
 
+def test_an_error_of_a_cell_that_the_answer_needs_is_not_said_of_the_answer(shell, capsys) -> None:
+    executed_cells.note_cells()
+    for source in ("1 / 0\ndef known(log):\n    return log", RIGHT.replace(":\n", ":\n    known(log)\n", 1)):
+        shell.run_cell(source, store_history=True)
+    said = executed(shell, capsys)
+    assert "A cell that the answer needs raised ZeroDivisionError" in said
+    assert "The answer's cell" not in said
+
+
 BROKEN = RIGHT + "return True)\n"
 
 

@@ -66,7 +66,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     names = set().union(*map(bound, sources))
     report = demonstrated(cells[place].source, names, released)
     namespace = fresh()
-    trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
+    *others, last = [execute(source, namespace) for source in sources]
+    trouble = [f"A cell that the answer needs {error}." for error in others if error]
+    trouble += [f"The answer's cell {last}."] if last else []
     is_broken = not is_python(cells[place].source)
     competing = "" if is_broken else _competition(exercise, cells, chosen)
     return Alone(namespace, sources, " ".join(trouble[-1:] + report), is_broken, competing)
@@ -111,19 +113,19 @@ def fresh() -> dict[str, Any]:
 
 
 def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Run a cell without showing its output; return its error as a sentence without full stop, or an empty text."""
+    """Run a cell without showing its output; return what went wrong as a clause such as `raised ...`, or ''."""
     try:
         code = compile(python(source), "<cell>", "exec")
         unseen = io.StringIO()
         with redirect_stdout(unseen), redirect_stderr(unseen), time_limit(CELL_SECONDS):
             exec(code, namespace)  # noqa: S102  # the learner's own cell
     except NoInput:
-        return "The answer's cell calls input(), which nobody can answer during grading"
+        return "calls input(), which nobody can answer during grading"
     except TooLong:
-        return f"The answer's cell ran longer than {CELL_SECONDS:.0f} seconds"
+        return f"ran longer than {CELL_SECONDS:.0f} seconds"
     except (Exception, SystemExit) as error:
         # Every error of the learner's code is reported, but Ctrl-C still interrupts.
-        return f"The answer's cell raised {type(error).__name__}: {str(error)[:200]}"
+        return f"raised {type(error).__name__}: {str(error)[:200]}"
     return ""
 
 
