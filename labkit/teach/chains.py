@@ -43,7 +43,10 @@ class Chains(Shown):
         )
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search for the chain with this source, engine and sink. Raises `InvalidInput`."""
+        """Return the result for the chain with this source, engine and sink.
+
+        Raises `InvalidInput` if one of the three names is unknown.
+        """
         return self.searches[links.chain(*name)]
 
     def __iter__(self) -> Iterator[Chain]:

@@ -34,11 +34,11 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Yield the address of a private Kafka broker, as a dict from the name of an environment variable to its value.
+    """Provide a private Kafka broker for a `with` block, and yield `{"KAFKA": address}`, an environment variable.
 
-    The broker is the notebook's private one. If the notebook uses the user's own broker, labkit starts another one that
-    ends with the `with` block, because the tested pipelines have fixed topic names and must not write into the user's
-    broker. Raises `ServiceUnavailable` if no broker can be started.
+    This is the private broker that the notebook already uses. If the notebook uses the user's own broker, labkit starts
+    a private one that ends with the block, because the tested pipelines have fixed topic names and must not write into
+    the user's broker. Raises `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:

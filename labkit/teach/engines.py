@@ -21,7 +21,7 @@ from labkit.view.lanes import Lane, Stage, picture, text
 
 
 class Engine(NamedTuple):
-    """One stream processor that `lab.engines` compares, with a pipeline whose writes were recorded earlier."""
+    """A stream processor in the comparison of `lab.engines`, with a pipeline whose writes were recorded earlier."""
 
     pipeline: str
     name: str

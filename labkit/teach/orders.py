@@ -79,15 +79,15 @@ class Order(OnCard):
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a step that is repeated after a crash may get other rows.
+        """The guarantee of the design if a step repeated after a crash may get other rows than the first time.
 
-        If the design stores a plan, even a repeated step gets the same rows.
+        A design that stores a plan is not affected, because the plan fixes the rows of a step.
         """
         return self.results[World.OTHER].guarantee
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether the design is exactly-once even if a step that is repeated after a crash gets other rows."""
+        """Whether the design is exactly-once, even if a step that runs again after a crash gets other rows."""
         return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.results.values())
 
     @property
@@ -96,9 +96,10 @@ class Order(OnCard):
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return guarantee and violated properties, each with a schedule, as a dict for JSON.
+        """Return as a dict for JSON the design's guarantee, and each violated property with a schedule.
 
-        The dict has a result for repeated steps that get the same rows, and one for steps that may get other rows.
+        The dict has two such results. The first assumes that a step repeated after a crash gets the same rows again,
+        and the second that it may get other rows.
         """
         return {
             "design": str(self.design),
@@ -124,7 +125,11 @@ class Order(OnCard):
 
     @property
     def killing(self) -> str:
-        """One sentence that describes a shortest schedule which breaks the guarantee."""
+        """A sentence that describes a shortest schedule which violates a property, or says that there is none.
+
+        If the design is not exactly-once, the final rows of this schedule are wrong. Otherwise a reader may see wrong
+        rows only temporarily.
+        """
         for each in self.results.values():
             for claim, trace in each.witnesses.items():
                 if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
@@ -155,9 +160,10 @@ class Order(OnCard):
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a list of triples: an assumption on repeated steps, the guarantee, and a schedule that breaks it.
+        """Return a list of triples of texts: an assumption, the guarantee under it, and a schedule that breaks it.
 
-        There is one triple for each violated property, or a single one, without a schedule, if none is violated.
+        The assumption says whether a step that is repeated after a crash gets the same rows. Under each assumption,
+        there is one triple for each violated property. If none is violated, the only triple says so in its third text.
         """
         return [
             (IN_WORDS[world], verdicts.guarantee.value, sentence)
@@ -167,7 +173,10 @@ class Order(OnCard):
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems with this design, such as `spark-append`, as sentences that also name differences."""
+        """One text for each existing system with this design: what it is, its name here, and how it differs.
+
+        Such a name is `spark-append`.
+        """
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -219,7 +228,7 @@ class Orders(Shown):
 
     @property
     def built(self) -> dict[str, str]:
-        """A dict from the name of an existing system's design to its position in the table: `row | column`."""
+        """A dict that gives the table cell of each existing system, as in `{"spark-append": "row | column"}`."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:

@@ -140,7 +140,7 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested(OnCard):
-    """The results of a crash test on real Spark, or only of the runs that the option `only` selects.
+    """The results of a crash test on real Spark; with the option `only`, they cover only the runs that it selects.
 
     The HTML pages of the test are in `folder`.
     """

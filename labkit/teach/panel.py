@@ -102,9 +102,10 @@ class CrashPanel:
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait until the job has ended, at most `seconds`, and return the job's outcome.
+        """Wait until the job has ended, and return the job's outcome.
 
-        Raises the error of the job, `TimeoutError` after `seconds`, and `InvalidAction` if no job was started.
+        Raises `TimeoutError` if the job still runs after `seconds`, and `InvalidAction` if no job was started. If the
+        job failed, raises the job's error.
         """
         if self._background is None:
             raise InvalidAction("There is no result yet; press Run, or call run().")

@@ -78,9 +78,9 @@ def released() -> frozenset[str]:
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return a variable that the learner redefined and on which this cell depends; empty if there is none.
+    """Return the name of a variable that a cell uses and that the learner has redefined; empty if there is none.
 
-    `executed` are the sources of the cells that ran before.
+    `source` is the text of the cell, and `executed` are the texts of the cells that ran before it.
     """
     waiting, seen = [source], set[str]()
     while waiting:

@@ -94,12 +94,18 @@ class Walk:
 
     @property
     def explanation(self) -> Explanation:
-        """Whether a run without failures could produce what readers saw; `InvalidInput` if that is unknown."""
+        """Whether a run without failures could produce what readers saw.
+
+        Raises `InvalidInput` if the simulator cannot tell.
+        """
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """For each key, for how many steps readers could see a wrong value; `InvalidInput` if that is unknown."""
+        """For how many steps readers could see a wrong value of each key.
+
+        Raises `InvalidInput` if the simulator cannot tell.
+        """
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:

@@ -57,9 +57,10 @@ class Trials(Tabled, dict[str, "TimeoutTrial"]):
             yield kind, str(each.failures), str(each.outcome or "-"), shown
 
     def steps(self, kind: str) -> Card:
-        """Return a card that lists what happened in broker and job under one kind of traffic, with times in seconds.
+        """Return a card that lists step by step what broker and job did under one kind of traffic.
 
-        Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
+        The times are in seconds. `kind` is for example `"burst"`. Raises `InvalidInput` if `lab.try_timeouts` did not
+        measure this kind of traffic.
         """
         from labkit.stores.kafka.timeouts import WAITS
 

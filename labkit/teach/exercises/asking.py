@@ -56,9 +56,9 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield the cases, and announce their calls, because a function in another process then answers faster.
+        """Yield the cases, and send the calls for several cases in advance to the learner's function.
 
-        `arguments` returns the arguments of the call for a case.
+        A function in another process then answers faster. `arguments` returns the arguments of the call for a case.
         """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
@@ -67,7 +67,7 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """The arguments and the answer of each different call of the learner's function so far, in order."""
+        """The arguments and the answer of each different call of the learner's function so far, oldest call first."""
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:

@@ -36,9 +36,9 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the arguments of the learner's calls that forbade actions, if no action is left in this state.
+        """If the learner's function forbids all possible actions of a state, return the arguments of its calls there.
 
-        The list is empty if some action is possible.
+        Otherwise the list is empty.
         """
         if self.actions(state):
             return []
@@ -46,7 +46,10 @@ class ClosedModel(Overlay[Any]):
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the arguments with which the learner's function decides on an action; None if it does not decide."""
+        """Return the arguments with which the learner's function is asked about an action.
+
+        Returns None for an action that happens without asking the function.
+        """
         return self.open_model.question(before, action)
 
 
@@ -69,9 +72,10 @@ class Run(Overlay[Any]):
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the learner's next step, if any is left, and every action that the learner does not control.
+        """Return the possible actions: the next of the steps in `todo`, if any is left, and all that are not steps.
 
-        Raises `Unusable` if that step is impossible in this state.
+        Actions that are not steps, such as a crash, are outside of the learner's control. Raises `Unusable` if the next
+        step is impossible in this state.
         """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
@@ -88,8 +92,8 @@ class Run(Overlay[Any]):
     def apply(self, state: Busy, action: Action) -> Busy:
         """Return the state after an action.
 
-        If the action calls the learner's function, the steps that the function returns replace those in `todo`. Raises
-        `Unusable` if one of them is impossible.
+        If the action calls the learner's function, the steps that the function returns replace the steps in `todo`.
+        Raises `Unusable` if one of the returned steps is impossible.
         """
         after = self.open_model.apply(state.state, action)
         question = self.open_model.asks(state.state, action, after)
@@ -122,7 +126,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments of the call that this action makes to the learner's function; None without a call."""
+        """Return the arguments with which this action calls the learner's function; None if it does not call it."""
         return self.open_model.asks(before.state, action, after.state)
 
 

@@ -35,7 +35,10 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A learner's answer contains a value that JSON cannot represent; the caller puts a subject before the message."""
+    """A learner's answer contains a value that JSON cannot represent.
+
+    The message lacks its subject, such as the name of the variable, which the caller puts in front.
+    """
 
 
 def plain(value: object) -> Plain:
@@ -251,16 +254,17 @@ class Answer(Protocol):
         """
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Announce calls in advance, because a function in another process can then answer faster.
+        """Say which calls of the learner's function will follow, so that a function in another process answers faster.
 
-        The caller must then make these calls, but may stop after a wrong answer.
+        The caller must then make these calls in the same order, but may stop after a wrong answer.
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink from its beginning to its first new request, and return that event (see `steps.step`).
+        """Run the learner's sink from its beginning until it makes a new request or ends, and return which it did.
 
-        `exchanges` are the earlier requests with their replies, and `kind` is the kind of store. The sink's first
-        argument is the store, and `arguments` are the others. Raises the errors of `call`.
+        `exchanges` are the earlier requests, with the replies that the sink gets again. `kind` is the kind of store.
+        The sink's first argument is the store, and `arguments` are the others. `steps.step` lists the possible results.
+        Raises the errors of `call`.
         """
 
 
@@ -357,7 +361,10 @@ JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
 
 
 class Judging(NamedTuple):
-    """How the answers to an exercise are checked; `judge_together` checks several configurations at once."""
+    """The functions that check the answers to an exercise: `judge` with one configuration, `judge_together` with many.
+
+    `judge_together` is None if the exercise has no faster way to check several configurations at once.
+    """
 
     judge: Judge
     public: Sequence[Variant]

@@ -47,7 +47,10 @@ class ObservedModel(Overlay[Any]):
 
 
 class Case(NamedTuple):
-    """The arguments of a call, whether the right answer is True, and the first state that has these arguments."""
+    """A test of a learner's function: the arguments, and in `is_kept` whether the right answer is True.
+
+    `state` is the first state of the simulator that gives these arguments.
+    """
 
     question: tuple[Any, ...]
     is_kept: bool
@@ -128,11 +131,12 @@ class Watch:
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Check a learner's property on the states of each system in `variant`; report the first disagreement.
+        """Check a learner's property on states of each simulator in `variant`; report the first disagreement.
 
-        The variant's `good` (without a fault) and `bad` (with a fault) are lists of systems, of which every reached
-        state is tested. `assembled` lists systems with a third item, a dict from which `assemble` builds the tested
-        states. The right answer for a state is always that of the simulator's own claim.
+        The right answer for a state is that of the simulator's own property `claim`. The variant's parameters `good`
+        (correct simulators) and `bad` (faulty ones) are lists of pairs: a simulator's name and its configuration. All
+        states that these simulators reach are tested. In the list `assembled`, each entry has a third item, a dict
+        from which `assemble` builds the states to test.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -191,7 +195,10 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the simulators in `variant`: first correct ones, then faulty ones, then those with assembled states."""
+    """Return the simulators that `variant` names in its parameters `good`, `bad` and `assembled`, in this order.
+
+    They are correct simulators, faulty ones, and those whose tested states are built instead of reached by a run.
+    """
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),
@@ -202,7 +209,7 @@ def systems_of(variant: Variant) -> list[System]:
 
 @cache
 def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
-    """Return a shortest run of a simulator to the state `wanted`; the result is cached.
+    """Return a shortest run of the simulator `model_name` that ends in the state `wanted`; the result is cached.
 
     `parameters` is the simulator's configuration as JSON text.
     """

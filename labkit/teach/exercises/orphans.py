@@ -81,7 +81,10 @@ LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = 
 
 @dataclass(frozen=True)
 class Case:
-    """One test: a job, its last batch that must be committed, and the prepared transactions, each named `job/batch`."""
+    """A test of the learner's query: a `job`, and the `prepared` transactions, each named `job/batch`.
+
+    The query must commit the job's transactions up to the batch `decided`, and roll back its later ones.
+    """
 
     job: str
     decided: int
@@ -274,7 +277,10 @@ class _Place:
 
     @contextmanager
     def _session(self, database: str = "postgres") -> Iterator[Connection]:
-        """Open a connection with the role of the test, and close it at the latest after `LONGEST` seconds."""
+        """Provide a connection with the PostgreSQL role that runs the learner's query, for a `with` block.
+
+        The connection is cut after `LONGEST` seconds, even if the block has not ended.
+        """
         address = make_conninfo(self._address, user=self.name, dbname=database)
         self.lost = True
         with closing(connect(address)) as connection, _cut_after(LONGEST, connection):
@@ -305,7 +311,10 @@ def _judge_place(case: Case) -> _Place:
 
 
 def _place_at(address: str, case: Case) -> _Place:
-    """Set up the test on the server at this address; if that fails, stop the server, which may be half set up."""
+    """Set up a test on the PostgreSQL server at this address, and return what belongs to the test.
+
+    If the setup fails, stop the server, because it may contain a part of the setup.
+    """
     with ExitStack() as failing:
         failing.callback(end)
         try:

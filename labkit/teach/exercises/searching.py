@@ -50,7 +50,7 @@ class AnswerNode:
     def look(self, ask: Asker) -> "AnswerNode | None":
         """Call the learner's function with the arguments in this tree, and return the leaf to which its answers lead.
 
-        Returns None if there is none, because no earlier function gave these answers.
+        Returns None if no earlier function gave these answers.
         """
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
@@ -76,9 +76,9 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Check a learner's function in every schedule of the model that `make` builds.
+    """Check a learner's function in every schedule of a simulator, which `make` builds around the function.
 
-    `name` is the function's name, and `ends` is the name of the model's property that tells the end of a run.
+    `name` is the function's name. `ends` is the name of the simulator's property that holds when a run has ended.
     """
     ask = Asker(answer, name)
     try:
@@ -111,9 +111,10 @@ def unusable(name: str, error: Unusable) -> Finding:
 
 
 def steady(ask: Asker, seen: str, *, often: bool = False) -> Finding:
-    """Return the result for a function that passed all tests: it passes unless repeated calls are answered differently.
+    """Repeat some calls of a function that passed all tests, and return the final result.
 
-    `seen` is a sentence on the tests. With `often`, a few short calls are repeated many times.
+    The function fails if it answers a repeated call differently. `seen` is a sentence on the tests that it passed. With
+    `often`, a few short calls are repeated many times.
     """
     if changed := ask.changed(often=often):
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
@@ -122,9 +123,9 @@ def steady(ask: Asker, seen: str, *, often: bool = False) -> Finding:
 
 
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
-    """Check a learner's function on one case after the other, until `wrong` returns a failed result.
+    """Check a learner's function on one case after the other, and return the first failed result of `wrong`.
 
-    If there is none, the message is `right`, in which `{}` becomes the number of cases.
+    If every case passes, return a passed result with the message `right`, in which `{}` becomes the number of cases.
     """
     count = 0
     try:
@@ -159,7 +160,10 @@ class Cases(Generic[T]):
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Return the first fault in all schedules of a model; `ends` names the property that tells the end of a run."""
+    """Search all schedules of a simulator, and return the failed result for a fault; None if there is no fault.
+
+    `ends` is the name of the simulator's property that holds when a run has ended.
+    """
     search = Search(model, MAX_STATES).run()
     result = search.result()
     if result.violations:

@@ -104,9 +104,9 @@ class CopyJob:
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
     """Copy half of the records and stop, let a second job copy the rest, and return the verdict on the copy.
 
-    Before the second job starts, the consumer group's offset is set to `group_says`. `trusts` says from where the
-    second job takes its start position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for
-    an offset that is not between 0 and `records`.
+    The second job starts at the offset in the checkpoint if `trusts` is `"checkpoint"`, or at that of the consumer
+    group if it is `"group"`. Before that, labkit sets the group's offset to `group_says`. Raises `InvalidInput` for
+    another `trusts`, or if `group_says` is not between 0 and `records`.
     """
     if not 0 <= group_says <= records:
         raise InvalidInput(
@@ -175,9 +175,10 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy, and after each step yield its name.
+    """Perform the steps of a copy, and yield after each step a pair: the step's name, and a truth value.
 
-    With it comes False if chance decides whether readers already see the result of the step, otherwise True.
+    The value is True if the step is complete, so that readers certainly see its result. False means that the broker may
+    still be working on the step.
     """
     job.start()
     yield "starts: its checkpoint says offset 0", True

@@ -103,14 +103,18 @@ class Topic:
         return _tried(name, "pre-committed", lambda: self._transaction(name).prepare())
 
     def commit(self, name: str) -> ServerAnswer:
-        """Commit a transaction with its stored producer id and epoch, as any process could, and return the result."""
+        """Commit a pre-committed transaction, and return the result as text.
+
+        This needs only the stored producer id and epoch, so any process could do it. Repeating the call does no harm.
+        """
         return ServerAnswer(f"{name}: {self.store.finish(_handle(name))}")
 
     def ask_to_commit(self, name: str) -> ServerAnswer:
         """Send the request to commit a transaction, and return the answer of Kafka's transaction coordinator.
 
-        In contrast to `commit`, this sends the request even if the transaction is finished. The coordinator answers
-        once the decision is in its own log; the commit marker reaches the topic a moment later.
+        The request is sent even if labkit knows that the transaction is finished; `commit` would not send it then. The
+        coordinator answers as soon as its own log contains the decision, a moment before the commit marker is in the
+        topic.
         """
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
@@ -197,7 +201,10 @@ class Kafka:
         return self._topics[-1]
 
     def folder(self) -> Path:
-        """Return a new, unused path; files there are removed by `clean`, or when the private server is stopped."""
+        """Return a new path that nothing uses yet, for a folder of files.
+
+        `clean` removes the files there. So does the end of the server, if it is private.
+        """
         base = self._base
         if base is None:
             # Not a TemporaryDirectory, which would remain on the disk if the kernel were killed.

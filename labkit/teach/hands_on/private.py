@@ -62,9 +62,9 @@ def client(
 ) -> ClientT:
     """Return a new client of the user's own server or, if there is none, of a private server.
 
-    `make` creates the client; `variable` and `start` are those of `find`, which chooses the server. If this function
-    has returned a client for this `variable` before, that client first removes what it created. A client of a user's
-    own server also does this when this process ends.
+    `make` creates the client. `find(variable, start)` chooses the server. Before that, this function cleans up after
+    the client that it returned for the same `variable` last time: that client removes its tables or topics. A client of
+    the user's own server also removes them when this process ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

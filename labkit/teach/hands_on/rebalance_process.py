@@ -75,10 +75,11 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How both consumers ended (type of error, `signal 9`, or an empty text), and which moments the first one reached.
+    """How the two consumers (`first` and `second`) ended, and which `moments` in its program the first one reported.
 
-    `problem` says why the run has no result, and what to do. It is `NEVER` if the first consumer ended without reaching
-    the moment of its fault, and empty if nothing went wrong.
+    A consumer's end is the type of an error, `signal 9`, or an empty text for a normal end. `problem` says why the run
+    has no result, and what to do. It is `NEVER` if the first consumer ended before the moment at which labkit was to
+    disturb it, and empty if nothing went wrong.
     """
 
     first: str
@@ -149,7 +150,7 @@ class Worker:
 
 
 def connected(task: Task) -> Connection:
-    """Connect to the tables of a task in autocommit mode."""
+    """Return a connection in autocommit mode to the PostgreSQL schema in which the task's tables are."""
     connection = connect(task.postgres)
     connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(task.schema)))
     return connection

@@ -115,18 +115,21 @@ class Shop:
             ) from None
 
     def messages(self) -> list[Change]:
-        """Return the changes in the topic's messages, in order."""
+        """Return the changes in the topic's messages, in the order of the topic."""
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return the changes for which the warehouse, which reads the topic, has sent a parcel, in order."""
+        """Return the changes for which the warehouse has sent a parcel, in the order of sending.
+
+        The warehouse is a consumer of the topic.
+        """
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Return the verdict: does each committed change have exactly one message?
+        """Return the verdict on whether each committed change has exactly one message.
 
-        Judges the messages in the topic or, if given, `messages`. A message about a change that was never committed
-        counts as unexpected.
+        The messages are those in the topic or, if you pass them, `messages`. A message about a change that was never
+        committed counts as unexpected.
         """
         counts: dict[str, int] = {}
         due: dict[Change, Record] = {}

@@ -158,9 +158,10 @@ class ShopInProcess:
 
 
 def main() -> None:
-    """Run the program from standard input; after the intended kill, continue with the rest in another process.
+    """Run a learner's program in a new process, and print how the process ended.
 
-    Prints the record of each process as JSON.
+    Standard input has the `Task` as JSON. If the process was killed as the task demands, a second process continues
+    with the remaining changes. The output is a JSON list with one `Life` for each process.
     """
     channel = os.dup(1)
     os.dup2(2, 1)  # the learner's program must not print between the records

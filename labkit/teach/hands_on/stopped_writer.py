@@ -96,7 +96,10 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Print `ready`, wait for a line, write the rows, and print `written` or `refused`."""
+    """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`.
+
+    `store` is the name of a function in `STORES`, such as `"file"`, and `place` is its argument.
+    """
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # read by the parent process
     sys.stdin.readline()

@@ -20,11 +20,11 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of labkit's sinks; `rows` is the number of rows in a batch.
+    """Write and commit two batches of `rows` rows with one of labkit's sinks.
 
-    Before and after the second batch, the empty files `BEGIN` and `END` are created. The caller counts only the disk
-    operations between them, because the first batch also creates folders. If the sink supports it, the engine logs its
-    decision before each commit.
+    The function creates the empty file `BEGIN` before the second batch, and `END` after it. The caller counts only the
+    disk operations between the two, because the first batch also creates folders. The engine logs its decision before
+    each commit if the sink supports this commit order.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -50,7 +50,10 @@ class Measured(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """A record's typical wait, in seconds: the smallest of the median waits in `ROUNDS` commit intervals."""
+        """A record's typical wait, in seconds.
+
+        The job ran for `ROUNDS` commit intervals. Each has a median wait, and this is the smallest of these medians.
+        """
         # The smallest, because other programs on this machine can only make a wait longer.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
@@ -185,7 +188,10 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Provide a process that runs a job by this `way` of writing for each line on its standard input."""
+    """Start a writer process for a `with` block, and kill it after the block.
+
+    For each line on its standard input the process runs one job, which writes in the given `way`.
+    """
     # The process starts quickly, because it is started by the path of its program and does not import labkit.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -226,7 +232,10 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """Return the wait of each of `count` records, in seconds; all together may take `patience` seconds."""
+    """Read rows until `count` records have become visible, and return how long each had to wait, in seconds.
+
+    Raises `JobFailed` if this takes longer than `patience` seconds.
+    """
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:

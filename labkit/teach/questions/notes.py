@@ -34,7 +34,7 @@ class Prediction:
 
     @property
     def state(self) -> str:
-        """The state: `noted` (still open), `right` (it came true), `other` (it did not), `skipped` (no prediction)."""
+        """The prediction's state: `noted` (no result yet), `right`, `other` (wrong), or `skipped` (no prediction)."""
         if self.words is None:
             return SKIPPED
         if not self.outcome:
@@ -79,7 +79,10 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
 
 
 def listed(questions: Iterable[Question]) -> str:
-    """Return a table of the predictions for these questions, with the number of each state; "" if there is none."""
+    """Return a table of the stored predictions for these questions; an empty text if there are none.
+
+    The last line counts the predictions in each state, such as `right`.
+    """
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in questions:

@@ -49,10 +49,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a run, whose result a learner predicts.
+    """A question to a learner, who predicts the result of a run.
 
-    `means` maps values that the run may measure, as text, to the answer options that they make right. `because`
-    explains the right answer, `right`.
+    `right` is the right answer, and `because` explains it. `means` maps a value that the run may measure, as text, to
+    the option that is the right answer for this value.
     """
 
     name: str
@@ -72,7 +72,10 @@ class Question:
         return self.name.partition("-")[0]
 
     def parse(self, value: object) -> Answers:
-        """Return a learner's input (a list of options, or a number) as text. Raises `InvalidInput`."""
+        """Return a learner's input (a list of options, or a number) as a tuple of texts.
+
+        Raises `InvalidInput` if the question does not allow this input.
+        """
         if self.kind is Kind.NUMBER:
             return (_number(value[0] if isinstance(value, list) and value else value),)
         chosen = [str(each) for each in value] if isinstance(value, list) else []
@@ -86,10 +89,10 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Convert a value that a run measured to texts, so that it can be compared with a prediction.
+        """Return a value that a run measured as texts, to compare it with a prediction.
 
-        Returns the right answer if `value` is None.
-        Raises `InvalidInput` for anything but a number, text, truth value, or several of these.
+        Returns the right answer if `value` is None. Raises `InvalidInput` unless `value` is a number, a text, a truth
+        value, or several of these.
         """
         if value is None:
             return self.right

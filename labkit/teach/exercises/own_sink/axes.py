@@ -98,7 +98,10 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which a job finishes, and then repeats its batches, starting from the first, second or last one."""
+    """Yield runs in which a job finishes, and then repeats its batches from the first, the second or the last one on.
+
+    If the store is a folder, further runs are killed in the middle of writing a file while they repeat the last batch.
+    """
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
         yield _again(bench, first)
@@ -160,9 +163,9 @@ def _names_alike(bench: Bench) -> TrialResult:
 
     The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
     query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query. The first query then writes more batches, until all queries together have written `MOST_BATCHES`. Only
-    queries with epochs skip this, because their task states no such limit. Finally the first query repeats its batch 0,
-    which a sink must not have forgotten.
+    first query. The first query then writes more batches, until all queries together have written `MOST_BATCHES`, the
+    largest number that the task allows. Queries with epochs skip these batches, because their task states no largest
+    number. Finally the first query repeats its batch 0, which a sink must not have forgotten.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
@@ -370,10 +373,11 @@ def tried(
 ) -> tuple[list[Axis], list[Place]]:
     """Test a sink on the axes (separately graded properties) of its `kind` and on those in `also`.
 
-    `name` is the name of the sink's function. `parameters` maps fields of `Bench`, such as `batches` and `query`, to
-    their values. As long as no fault is found, the axes in `FEW` are also tested with each entry of `more`, a dict of
-    the same form. The second list in the result has the effect of a kill before every request of the first batch.
-    Raises `Unusable` for a wrong request, and the errors of `Answer.step`.
+    Returns a list with the result on each axis, and a list with the effect of a kill before each request of the first
+    batch. `name` is the name of the sink's function. `parameters` maps fields of `Bench`, such as `batches` and
+    `query`, to their values. `more` lists further dicts of this form: as long as no fault is found, the sink is also
+    tested with each of them on the axes in `FEW`. Raises `Unusable` for a wrong request, and the errors of
+    `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind

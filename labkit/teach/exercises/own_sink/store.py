@@ -71,10 +71,10 @@ class Table:
 
     @property
     def db(self) -> sqlite3.Connection:
-        """The connection, in autocommit mode.
+        """The connection, in autocommit mode, which is set up at its first use.
 
-        Raises `sqlite3.OperationalError` at its first use while another connection holds an exclusive lock: a sink gets
-        this error for its first request, as for any other, and a reader tries again later.
+        Raises `sqlite3.OperationalError` if another connection holds an exclusive lock at this moment. A sink gets this
+        error as the reply to its first request. A reader tries again later.
         """
         if not self._is_prepared:
             prepare(self._db)
@@ -243,9 +243,10 @@ class Process:
         os.chdir("/")
 
     def reply(self, line: str) -> str:
-        """Perform the request in a line of JSON; return a pair as JSON: the result of `answer`, and a truth value.
+        """Perform the request in a line of JSON, and return a pair as JSON.
 
-        The value tells whether the request may have changed what readers see.
+        The first item is the result of `answer`. The second one tells whether the request may have changed what readers
+        see.
         """
         request = json.loads(line)
         if request[0] in ("open", "shut"):
@@ -260,7 +261,10 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Limit a resource to `most` or a lower hard limit; with `for_good` it can never be raised again."""
+    """Limit a resource of this process, such as `RLIMIT_CPU`, to `most`, or to the hard limit if that is lower.
+
+    With `for_good`, the hard limit is lowered too, so that the limit can never be raised again.
+    """
     hard = resource.getrlimit(what)[1]
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (wanted, wanted if for_good else hard))

@@ -71,7 +71,10 @@ class StepAsker(Asker):
 
 
 class Broken(Exception):
-    """A run of a sink cannot continue, because the sink or a request failed; the message has no full stop."""
+    """A run of a sink cannot continue, because the sink or a request failed.
+
+    The message is a clause without a full stop, so that a caller can put it into a sentence.
+    """
 
 
 class StoreServer:
@@ -278,7 +281,10 @@ class Delivery:
         return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
-        """Return the sink's next request, or None if the sink has `ended`. Raises `Unusable` for an invalid request."""
+        """Return the sink's next request, or None if the sink makes no more requests.
+
+        In the second case, `ended` says how the sink ended. Raises `Unusable` for an invalid request.
+        """
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
         if not isinstance(reply, list) or not reply:
@@ -344,12 +350,12 @@ class Trial:
         return started
 
     def process(self) -> StoreProcess:
-        """Return the process in which the sink's requests run, and start it if necessary."""
+        """Return the process that performs the sink's requests to its store, and start it if necessary."""
         self._process = self._process or self.start()
         return self._process
 
     def restart(self, *, kill: bool = False) -> None:
-        """Close the present connection, or `kill` its process; the sink's next request opens a new one."""
+        """Close the store in its present process, or `kill` that process; the next request opens the store again."""
         if self._process is not None:
             if kill:
                 self._process.kill()
@@ -386,10 +392,10 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Call the sink with a batch, and return how its work ended.
+        """Call the sink with one batch, and return how the call ended: `returned`, `raised` or `killed`.
 
-        The sink gets the store and then `arguments`: the query, the batch number and the rows. `batch` is the batch
-        number. `kill` says before which request to kill the sink's process; None means no kill.
+        The sink gets the store and then `arguments`: the query, the batch number and the rows. `batch` is again the
+        batch number. `kill` says before which request the sink's process is killed; None means no kill.
         """
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
@@ -423,12 +429,12 @@ class Trial:
         first: int = 0,
         recoveries: Recoveries | None = None,
     ) -> bool:
-        """Pass the batches to the sink, from number `first` on; repeat each until the sink returns.
+        """Pass the batches to the sink, from number `first` on; repeat each batch until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck. `recoveries` is a cache of earlier
-        runs. If it has a run whose last kill happened in the same batch and left the same files as the last kill of
-        this run, then this run ends right after its last kill, and `finish` copies the missing part of the record from
-        the cache.
+        Returns False if the sink keeps raising an error, so that the job is stuck, and otherwise True. `recoveries` is
+        a cache of earlier runs, which saves time: if the last kill of an earlier run happened in the same batch and
+        left the same files as the last kill of this run, both runs continue alike. This run then ends right after its
+        last kill, and `finish` copies the rest of the record from the cache.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -461,7 +467,7 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """Read the store once more, and return the record. Raises `Broken` if the sink still holds a lock."""
+        """Read the store a last time, and return the run's record. Raises `Broken` if the sink still holds a lock."""
         if self._recovers is None:
             self._end()
             return self.story
@@ -513,9 +519,9 @@ def _digest(folder: Path) -> bytes:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Return a stored row in the form of the sent rows, to compare it with them.
+    """Return a row of the store in the form of the rows that were sent, so that the two can be compared.
 
-    If its values have wrong types, return a row that was never sent.
+    If the values in the store have wrong types, return a row that is equal to no sent row.
     """
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
