@@ -183,10 +183,10 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one combination as a dict for JSON: the prediction, and the results to compare with it.
+    """Return the prediction for a combination of sink, commit order, store and failpoint, and its results, for JSON.
 
-    With `sim`, the combination is also simulated. `outcome` is the result or the error of the real run in `folder`, or
-    None if there was no real run.
+    The results are compared with the prediction. With `sim`, the combination is also simulated. `outcome` is the result
+    or the error of the real run in `folder`, or None if there was no real run.
     """
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {

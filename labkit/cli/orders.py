@@ -74,10 +74,9 @@ class Question(Options):
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Show what each order of the writes (plan, state, output, marker, decision) guarantees, and which crash breaks it.
 
-    labkit simulates every schedule with at most two crashes, and with --fault one other fault; it runs nothing. With
-    --design, exit 0 if the design is exactly-once even if a repeated step gets other rows, otherwise 1. With --of
-    RECORD, exit 0 if labkit finds the order of writes in this record of `labkit effects`, and 2 if it cannot tell what
-    an effect writes.
+    labkit runs no pipeline: it simulates every schedule with at most two crashes, and with --fault one other fault.
+    Exit codes with --design: 0 the design is exactly-once even if a repeated step gets other rows, 1 it is not. Exit
+    codes with --of RECORD, a record of `labkit effects`: 0 labkit finds the order of its writes, 2 it finds no order.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.sim.writes import Write, word_of
@@ -100,7 +99,8 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     if not question.design:
         if question.cheapest or question.quietly or question.hold:
             raise InvalidInput(
-                "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest."
+                "--cheapest changes a design, but you have not named one; add --design, as in --design spark-append "
+                "--cheapest."
             )
         return _table(as_json=as_json)
     order = Order(named(question.design), fault_of(question.design))

@@ -29,8 +29,8 @@ class BatchExpectation(Expectation):
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
     """Return what a sink's store must contain: its input rows, and the form in which the reader returns them.
 
-    The form is that of `read`, the rows after a run without a crash. Raises `InvalidInput` if `read` contains neither
-    rows with ids nor sums of the keys' amounts.
+    labkit recognises the form from `read`, the rows that the reader returned after a run without a crash. Raises
+    `InvalidInput` if these have neither ids nor, for each key, the sum of its amounts.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):

@@ -65,7 +65,7 @@ def bounds(wanted: str) -> tuple[Version | None, Version | None]:
     ends: list[Version | None] = []
     for text in (first.strip(), last.strip()):
         if text and _version(text) is None:
-            raise InvalidInput(f"--versions {wanted}: {text} is no version number; write one, as in 1.18.0..1.31.0.")
+            raise InvalidInput(f"--versions {wanted}: {text} is not a version number; write a range, as in 1.18.0..1.31.0.")
         ends.append(_version(text) if text else None)
     if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
         raise InvalidInput(f"--versions {wanted}: the first version is later than the last; swap the two.")
@@ -86,10 +86,10 @@ Sides = Mapping[int, str | None]
 def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
-    `sides` maps the index of each tested version to its side (its test result); None means that the test showed
-    nothing. The two ends of the range come first. If an end has no side, the version next to it follows. After that,
-    the bisection takes the first two successive versions with different sides, where versions without a side do not
-    count, and tests the untested version that is nearest to the middle between these two.
+    `sides` maps the index of each tested version to its test result; None is an inconclusive result. The bisection
+    tests both ends of the range first. If the result at an end is inconclusive, it tests the version next to this end.
+    Then it goes through the conclusive results in the order of their versions, takes the first two successive ones that
+    differ, and tests the untested version nearest to the middle between their versions.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -233,8 +233,8 @@ class Answer:
     def is_definite(self) -> bool:
         """Whether the bisection found an answer.
 
-        It did if the tests of both ends of the range were conclusive, and if either no two conclusive results differ,
-        or at least one change lies between two adjacent versions.
+        It did if the tests of both ends of the range were conclusive, and if one of two conditions holds: all
+        conclusive results are equal, or the result changes at least once between two adjacent versions.
         """
         return not self._undecided_ends and (not self.changes or any(each.is_exact for each in self.changes))
 

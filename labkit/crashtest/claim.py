@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How firm a guarantee is: whether everything was tried, and whether a run refuted exactly-once."""
+    """How firmly a test supports a guarantee: whether it tried everything, and whether a run refuted exactly-once."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -43,7 +43,7 @@ class Goal(StrEnum):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that every run must have at least, so that the crash test reaches this goal."""
+        """The guarantee that this goal demands of every run; for the goal `not-refuted` it is exactly-once."""
         return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
 
 
@@ -188,10 +188,10 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 
 
 def _proves(result: Result) -> bool:
-    """Return whether a run with a fault proves something.
+    """Return whether the result of a run with a fault counts; if not, the run proves nothing.
 
-    When a sync fails, a disk may lose the bytes that were to be synced. If the command ignored the failure and labkit
-    could not remove these bytes as such a disk would, a run without harm proves nothing.
+    A run whose result is unknown proves nothing. A run without harm proves nothing either if a sync failed, the command
+    ignored that, and labkit could not remove the unsynced bytes, as a disk may do after a failed sync.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

@@ -66,7 +66,7 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings for the crash test of a Spark sink; its command is a plain Spark job that uses the sink."""
+    """The settings for the crash test of a Spark sink: its pipeline is a plain Spark job that writes into the sink."""
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
@@ -242,8 +242,8 @@ def kernel_campaign(
         for watched in (Path.cwd(), *wanted.watched):
             if place.is_relative_to(watched.resolve()):
                 raise InvalidInput(
-                    f"{watched}: this watched folder contains {place.parent}, the folder for temporary files, in which "
-                    "the test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
+                    f"{watched}: the test watches this folder, but also writes its own temporary files there, in "
+                    f"{place.parent}; start the test in another folder, or set TMPDIR to a folder outside of {watched}."
                 )
         java = java_for_spark()
         if not only_lists and not wanted.only:

@@ -74,7 +74,7 @@ class Ledger:
         return f"{place}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run unless it has a fault, because faults do not concern the guarantee."""
+        """Count `job` as a planned run, unless it has a fault: runs with a fault do not count toward the guarantee."""
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
@@ -101,8 +101,8 @@ class Ledger:
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of the crash test has been tried.
 
-        `found` is the number of crash points. `pairs` are the ids of all possible runs with a second crash, and
-        `directed` those of the runs that the test requires.
+        `found` is the number of crash points. `pairs` has the ids of all possible runs with a second crash, and
+        `directed` those of the runs that a complete test needs in addition to the runs with one crash.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -114,7 +114,7 @@ class SharedOptions(Options):
 
     @property
     def subject(self) -> object:
-        """The sink or pipeline under test; `str` of it is its name in messages."""
+        """The sink or pipeline under test; `str(subject)` is its name in messages."""
         raise NotImplementedError
 
     @property

@@ -34,7 +34,11 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the folder from which to import a file with relative imports, in a package without `__init__.py`."""
+    """Return the folder that `sys.path` needs for a file in a package without `__init__.py`; None for any other file.
+
+    A file counts as part of such a package if it has relative imports and lies in a folder below the working folder or
+    its folder `src`.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

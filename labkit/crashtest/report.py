@@ -149,7 +149,7 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return sentences on the runs that were not made: what `--only` leaves out, and skipped runs with reasons."""
+        """Return sentences that say which runs were not made, and why: for example for lack of time."""
         left_out = ["every run that --only does not name"] if self.settings.only else []
         reasons = _by_reason(self.summary.skipped()).items()
         return left_out + [f"{_first(ids)}: {reason.removeprefix('not run: ')}" for reason, ids in reasons]
@@ -230,7 +230,7 @@ class Report:
 
 
 def _by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return a dict from reason to ids, for the runs that prove nothing."""
+    """Return a dict from each reason why a run proves nothing to the ids of the runs with this reason."""
     ids: dict[str, list[str]] = {}
     for each in results:
         ids.setdefault(each.unknown, []).append(each.id)

@@ -88,7 +88,7 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self) -> "Rows":
-        """Return copies of these rows with new ids, all higher than the present ones, as input of a second query."""
+        """Return copies of these rows as input of a second query; all new ids are higher than the ids of these rows."""
         beyond = 1 + max(row["id"] for row in self.all)
         return self.divided([[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches])
 
@@ -133,7 +133,7 @@ def read_rows(path: Path, batches: int) -> Rows:
     except OSError as error:
         raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"--rows {path}: this file is not a text in UTF-8 ({error.reason}).") from None
+        raise InvalidInput(f"--rows {path}: this file is not UTF-8 text ({error.reason}); save it as UTF-8.") from None
     rows = [_row(line, f"--rows {path}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if len({row["id"] for row in rows}) < len(rows):
         raise InvalidInput(
@@ -141,7 +141,10 @@ def read_rows(path: Path, batches: int) -> Rows:
         )
     size = len(rows) // batches
     if size < FEWEST:
-        raise InvalidInput(f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}.")
+        raise InvalidInput(
+            f"--rows {path}: this file has {len(rows)} rows, but {batches} batches need at least {FEWEST * batches}; add "
+            "rows, or choose fewer batches with --batches."
+        )
     rows.sort(key=lambda row: row["id"])
     ends = [size * number for number in range(batches)] + [len(rows)]
     return Rows([rows[start:end] for start, end in pairwise(ends)], generated=False)

@@ -29,8 +29,8 @@ OURS = {
     "spark.driver.host": "the test talks over loopback only",
     "spark.driver.bindAddress": "the test talks over loopback only",
     "spark.local.dir": "each driver has a folder of its own, which is removed",
-    "spark.python.daemon.module": "the test recognises Spark's workers by it",
-    "spark.python.use.daemon": "the test recognises Spark's workers by it",
+    "spark.python.daemon.module": "the test recognises Spark's Python workers by this setting",
+    "spark.python.use.daemon": "the test recognises Spark's Python workers by this setting",
     "spark.pyspark.python": "tasks run the interpreter of the test",
     "spark.pyspark.driver.python": "tasks run the interpreter of the test",
     "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
@@ -50,19 +50,19 @@ _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 def _pair(text: str) -> str:
     name, equals, _ = text.partition("=")
     if not name or not equals:
-        raise Unfit("this is no pair name=value; write one, as in --option path=out.")
+        raise Unfit("this is not of the form name=value; write it as in --option path=out.")
     return text
 
 
 def _setting(text: str) -> str:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
-        raise Unfit("this is no Spark setting; write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
+        raise Unfit("this is not a Spark setting; write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
         reason = OURS[key]
-        raise Unfit(f"the test sets this key itself, so leave it out; {reason}.", key)
+        raise Unfit(f"the test sets this Spark setting itself, so leave it out; {reason}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
-        raise Unfit("this is no amount of memory; write one as Spark does, as in spark.driver.memory=2g.")
+        raise Unfit("this is not an amount of memory for Spark; write it as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
         try:
             shlex.split(value)
@@ -84,7 +84,7 @@ def _jar(path: str) -> str:
 
 def _package(text: str) -> str:
     if not _PACKAGE.fullmatch(text):
-        raise Unfit("this is no Maven package; write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
+        raise Unfit("this is not a Maven package; write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
 
 
@@ -146,7 +146,10 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """The interface by which Spark calls the sink, such as foreachBatch; None if the user's file determines it."""
+        """The interface by which Spark calls the sink, such as foreachBatch.
+
+        It is None for a sink in the user's file, because the file must first be imported to see its interface.
+        """
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property

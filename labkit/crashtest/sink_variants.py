@@ -214,7 +214,7 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
 
 def _end(harness: Harness, run: PipelineRun) -> None:
-    """Read the rows at the end of a run without a crash of the driver; the run is stuck if its last start failed."""
+    """Read the rows at the end of a run without a crash of the driver. If the last start failed, the run is stuck."""
     if harness.failed(run.last):
         run.stuck = harness.ending_of(run.last)
     harness.settle()

@@ -75,7 +75,10 @@ class Result:
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate the property `axis`; for `stuck`, (0,) if the run is stuck."""
+        """Return the ids of the rows that violate the property `axis`, such as `lost`.
+
+        The property `stuck` concerns no rows: the result is (0,) if the run is stuck, and otherwise ().
+        """
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -241,10 +244,10 @@ class Summary:
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of the runs that were left out.
+        """Return the results of the planned runs that did not take place.
 
-        Either no time was left for the run, or its restart did not reach the point of the second crash. Runs with a
-        fault (`Group.FAULT`) are left out, because the report counts them separately.
+        Either no time was left for such a run, or its restart did not reach the point of the second crash. The result
+        contains no run with a fault (`Group.FAULT`), because the report counts these separately.
         """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 

@@ -229,7 +229,10 @@ class Campaign:
         return [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return `chosen`, or with `--since` all points at changed lines of Python and a few important ones."""
+        """Return the crash points to try: `chosen`, or with `--since` the points at changed lines of Python.
+
+        With `--since`, a few points are added that are important whatever changed.
+        """
         changed = self.settings.changed()
         if changed is None:
             return chosen
@@ -515,10 +518,10 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return those rows of `values` that the new input of this run does not replace.
+        """Return those rows of `values` that the new input, added in a run, does not replace.
 
-        `values` were read before the new input came. `longer` is what is expected after it: an earlier expected row
-        that is missing in `longer` counts as replaced.
+        `values` were read before labkit added the new input. `longer` has the rows that are expected afterwards: an
+        earlier expected row that is missing in `longer` counts as replaced.
         """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
@@ -602,8 +605,8 @@ class Campaign:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
         First come untried crash points, then untried *directed* second crashes (those that an earlier restart suggests,
-        for example by a call that only restarts make), then third crashes, and finally random second crashes, as many
-        as `--pairs` allows.
+        for example by a call that only restarts make), then third crashes, and finally random second crashes. `--pairs`
+        limits the number of random second crashes.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -671,14 +674,16 @@ class Campaign:
         others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
         known_ids = f"did you mean {close[0]!r}?" if close else f"the other runs are {', '.join(others)}."
         raise InvalidInput(
-            f"--only {name}: the run without a crash does not pass this crash point (--dry lists all); {known_ids}"
+            f"--only {name}: the run without a crash does not pass this crash point (--dry lists all crash points); "
+            f"{known_ids}"
         )
 
     def _from(self, point: Point, name: str) -> Iterator[Job]:
-        """Yield the run with one crash at `point`, and if the run called `name` has more crashes, further runs.
+        """Yield the runs that lead to the run called `name`, whose first crash is at `point`.
 
-        Each further run has one crash more, and the last one is the run called `name`. The caller must perform each run
-        before it asks for the next one, because only the run's restart shows the place of the next crash.
+        The first run has only this crash. Each further run has one crash more, and the last one is the run called
+        `name`. The caller must perform each run before it asks for the next one, because only the run's restart shows
+        the place of the next crash.
         """
         first, *later = name.split(THEN)
         yield single_job(point)
@@ -706,8 +711,8 @@ class Campaign:
             if job.id == name:
                 return
         raise InvalidInput(
-            f"--only {name}: this time the test has no run with this id, because the results of earlier runs decide "
-            "which later ones it has; choose an id from the report of a whole test."
+            f"--only {name}: the test has no run with this id this time. The results of earlier runs decide which runs "
+            "follow, so these ids may change from test to test; choose an id from the report of a whole test."
         )
 
     def listing(self) -> list[dict[str, str]]:

@@ -67,7 +67,10 @@ _HTTP = ("POST", "PUT", "PATCH")
 
 
 class _Step(NamedTuple):
-    """A system call without its number: its kind, and what it acts on (a file, or a server and a message)."""
+    """A system call without its running number: its kind, and what it acts on (a file, or a server and a message).
+
+    For example, `rename a #2` has the kind `rename` and acts on `a`.
+    """
 
     kind: str
     where: str

@@ -198,7 +198,10 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return a path below its watched folder, with ids and process numbers masked; None if ignored or elsewhere."""
+        """Return a path relative to its watched folder, with ids and process numbers masked.
+
+        The result is None if the file is ignored, or if it lies outside of the watched folders.
+        """
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
 
@@ -208,7 +211,7 @@ class Namer:
 
 
 def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
-    """Return the same system calls, each with the name that `namer` gives it."""
+    """Return the system calls with the names that `namer` gives them; a call that gets no name is left out."""
     renamed = ((namer.name(each.call), each.cuts) for each in effects)
     return [replace(each, cuts=cuts) for each, cuts in renamed if each is not None]
 

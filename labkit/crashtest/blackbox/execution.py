@@ -35,9 +35,9 @@ EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
 # The beginnings of reasons why a run proves nothing.
-NEVER_REACHED = "the point was never reached"
+NEVER_REACHED = "the run never reached the crash point"
 NOT_SUFFERED = "the call did not suffer the fault"
-ENDED_MEANWHILE = "the command ended the process whose call was late, before labkit killed everything"
+ENDED_MEANWHILE = "while labkit held a call back, the command ended the process of this call, before labkit killed it"
 
 
 class Over(Enum):
@@ -281,8 +281,8 @@ class Execution:
 def write_part(call: Call, kind: str = "") -> None:
     """Imitate a large write that SIGKILL cut short: write only the first part of its bytes to the file.
 
-    `call` is the write. It never happened, because the kernel held it until its process was dead. `kind` names the
-    place where the part ends, as in `cuts`. Raises `JobFailed` if this write has no such place.
+    `call` is the write. It never happened, because the kernel held it until its process was dead. `kind` is one of the
+    places that `cuts` returns, and says where the first part ends. Raises `JobFailed` if this write has no such place.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:

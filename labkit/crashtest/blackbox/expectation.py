@@ -20,7 +20,7 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """The expected rows of a pipeline, if nobody knows how the pipeline divides its input into batches."""
+    """The expected rows of a pipeline. labkit does not know how the pipeline divides its input into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
         """Return []; therefore the judge never reports a batch as partly visible."""

@@ -73,9 +73,10 @@ class Glances:
     def __init__(
         self, helpers: HelperCommands, usual: float, watched: Sequence[Path], *, looks_at_threads: bool = False
     ) -> None:
-        """`usual` is the usual time of a reading in seconds; the pipeline may lock files in `watched`.
+        """Prepare to call the reader, which usually takes `usual` seconds.
 
-        With `looks_at_threads`, also find out at each call whether other threads of the pipeline could go on.
+        The pipeline may lock files in the folders `watched`. With `looks_at_threads`, also find out during which system
+        calls other threads of the pipeline could go on.
         """
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
@@ -279,10 +280,10 @@ def _check_emptied(harness: Harness) -> None:
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
         why = str(error).rstrip(".")
-        raise InvalidInput(f"the run without a crash ended well, but then emptying the store failed: {why}.") from None
+        raise InvalidInput(f"after the run without a crash, labkit could not empty the store for the next run: {why}.") from None
     if left:
         raise InvalidInput(
-            f"--reset: it left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
+            f"--reset: the reset left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
             "store, the checkpoint and the input."
         )
 

@@ -94,9 +94,10 @@ def paused_job(at: Point) -> Job:
 
 
 def unread_job(at: Point) -> Job:
-    """Return the run that crashes at the point `at` and restarts before anybody has read.
+    """Return the run that crashes at the point `at` and restarts before the reader is called.
 
-    A reader may repair what a crash left: if SQLite opens a database, it rolls an interrupted transaction back.
+    Other runs call the reader between crash and restart. The reader may repair what the crash left: if SQLite opens a
+    database, it rolls an interrupted transaction back. In this run, the pipeline itself must do that.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -215,8 +216,8 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
         harness.crash(run, middle(effects, folder))
         if not folder.is_dir():
             raise JobFailed(
-                f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot restore an older "
-                "copy"
+                f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot replace it by an "
+                "older copy"
             )
         older = run.folder / "checkpoint-older"
         shutil.copytree(folder, older, symlinks=True)
@@ -245,8 +246,8 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
     ]
     if not inside:
         raise JobFailed(
-            f"--checkpoint {folder}: the run without a crash wrote nothing into this folder, or --watch does not "
-            "include it"
+            f"--checkpoint {folder}: labkit saw no write into this folder in the run without a crash; name the folder of "
+            "the checkpoint, and include it in --watch"
         )
     return Point(effects[inside[len(inside) // 2] + 1].name, 0)
 
@@ -280,7 +281,7 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return why it is unknown what a power cut in this run leaves on the disk; empty if it is known."""
+    """Return the reason why labkit cannot compute what a power cut in this run leaves on the disk; empty if it can."""
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in journal.not_modelled().items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")

@@ -185,13 +185,15 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return up to five places at which the test cuts a write: a dict from name to the bytes that reach the file.
+    """Return up to five places at which the test cuts a write: a dict from the place's name to a number of bytes.
 
-    Three places are borders between memory pages, where Linux may end the write of a killed process. Text with a row
-    per line has two more: at the end of a row, and within the last row. They stand for page borders as well, since such
-    a border could lie there if the program wrote the text at another offset of the file. A write within one page has
-    only these two places. It has none if it is at the file's beginning or is an aligned block, since its offset is then
-    always the same.
+    This is the number of bytes that reach the file. Three places are borders between memory pages, because Linux may
+    end the write of a killed process there. Text with a row per line has two more: at the end of a row, and within the
+    last row. They imitate page borders, because a border could lie there if the text began at another offset of the
+    file.
+
+    A write within one page has only the two places in its text. It has none at all if it begins at offset 0 or is an
+    aligned block, because then its offset is the same in every run.
     """
     pages = borders(call)
     places = {}
@@ -258,20 +260,20 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> list[Point]:
-    """Return up to `most` crash points of a run with these `effects`, the most important ones, in the order of the run.
+    """Return the most important crash points of a run, at most `most`, in the order in which the run reaches them.
 
-    `shown` are the names of the calls that changed the reader's rows. Calls whose names differ only in numbers form a
-    family. A point has one of four kinds:
+    `effects` are the system calls of the run, and `shown` has the names of those that changed the rows that the reader
+    returned. Calls whose names differ only in numbers form a family. A crash point has one of four kinds:
 
-    0. just after a call in `shown`, or after another call of the same family; also at the command's end;
+    0. just after a call in `shown`, or after another call of its family; also the point at the command's end;
     1. before a call that can make rows visible at once, such as a rename, and just after a call that emptied a file;
     2. before any other call, or within a write;
     3. before a sync (only with `syncs`).
 
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
-    and 3, 4, ... in random order for the others. The points with the smallest sums of kind and rank are chosen. If sums
-    are equal, points of rarer families come first. The argument `last` has the masked paths, such as `offsets/<n>`, of
-    unimportant files: points before calls on these files come after all others.
+    and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
+    rank. If sums are equal, points of rarer families come first. The argument `last` has the masked paths, such as
+    `offsets/<n>`, of unimportant files: points before calls on these files come after all others.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
@@ -471,12 +473,13 @@ class Recoveries:
         return [*chosen, *self.torn()]
 
     def third(self, most: int) -> list[Crashes]:
-        """Return up to `most` runs with three crashes, each as its crash points; the third is in the second restart.
+        """Return up to `most` runs with three crashes, each as a tuple of its crash points.
 
-        If the pipeline keeps nothing but files, each third crash leaves these in a state from which no run has
-        recovered yet. Otherwise each third crash is before a kind of call that no start after fewer crashes made. If
-        restarts make the same calls, only one of them is used. Runs with a third crash before different calls come
-        first; a second run with a third crash before the same call comes later.
+        The third crash is in the second restart. labkit chooses a point for it if a crash there leaves the files in a
+        state from which no run has recovered yet. If the pipeline also keeps state elsewhere, or if the state is
+        unknown, labkit chooses a point before a kind of call that no start after fewer crashes made. Of several
+        restarts that make the same calls, only one is used. The result begins with one run for each call before which
+        the third crash may be; further runs for the same calls follow.
         """
         alike = {tuple(each.name for each in effects): crashes for crashes, effects in self._restarts.items()}
         known = {*self._states.known, *map(self._states.after, self._restarts)}
@@ -501,10 +504,11 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)[:most]
 
     def ended_otherwise(self) -> list[Point]:
-        """Return the points after whose crash the recovery left the files in a state that no other recovery left.
+        """Return one crash point for each unusual final state of the files, the most important point first.
 
-        The recovery from a crash at the command's end is left out: its files are those of most runs. The most important
-        points come first.
+        The final state is the one in which the recovery from a crash at the point left the files. It is unusual if the
+        recovery from a crash at the command's end leaves another state. If several points lead to the same final state,
+        only the most important one is returned. Points within a write are left out.
         """
         ends = {at[0]: state.get(EXIT) for at, state in self._states.before.items() if len(at) == 1}
         known = {state for at, state in ends.items() if at.name == EXIT} | {None}
@@ -516,12 +520,12 @@ class Recoveries:
         return chosen
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of crashes for which labkit knows the state in which the second crash leaves the files.
+        """Return the pairs of crashes after which labkit knows the state of the files.
 
-        Pairs with the most important second points come first. Several first crashes may leave different files, such as
-        a temporary one, and yet the restarts after them make the same calls. Then the difference had no influence, so
-        only the last of these first crashes is used. The comparison of calls ignores syncs, and treats the creation and
-        the emptying of a file as the same call.
+        Pairs with the most important second points come first. If the restarts after several first crashes make the
+        same calls, only the last of these first crashes is used: even if the crashes left different files, such as a
+        temporary one, this made no difference. When labkit compares the calls, it ignores syncs, and treats the
+        creation and the emptying of a file as the same call.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():

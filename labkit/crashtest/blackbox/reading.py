@@ -153,7 +153,10 @@ class HelperCommands:
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
-        """Empty store, checkpoint and input by the user's reset. Raises `ReaderFailed` if it fails."""
+        """Empty the store, the checkpoint and the input, with `--reset` or the function `reset` in the reader's file.
+
+        Raises `ReaderFailed` if the user's command or function fails.
+        """
         assert self._reset is not None
         self._reset()
         self._settings.remove_state()
@@ -161,8 +164,8 @@ class HelperCommands:
     def read(self) -> list[Any]:
         """Return the rows that are in the store now.
 
-        Raises `ReaderFailed` if the user's reader fails, and `InvalidInput` if it would fail at every later call as
-        well, for example because a command prints anything but JSON Lines.
+        Raises `ReaderFailed` if the user's reader fails. Raises `InvalidInput` if every later call would fail as well,
+        for example because a command prints text that is not JSON Lines.
         """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 

@@ -156,7 +156,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy the findings of the run without a crash from `other`, the harness of another folder."""
+        """Copy what `other`, the harness of another folder, found in the run without a crash."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -430,8 +430,8 @@ class Harness:
             at_once = self._rows_without_crash(run)
         if run.unknown:
             raise InvalidInput(
-                f"--more {self.settings.more}: new input cannot be tested, because in a run that got the old and the "
-                f"new input at once, {run.unknown.rstrip('.')}."
+                f"--more {self.settings.more}: labkit cannot test new input, because it could not judge a run without "
+                f"a crash that got the old and the new input at once: {run.unknown.rstrip('.')}."
             )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
@@ -449,7 +449,7 @@ class Harness:
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input and start the command; from now on the rows for the new input are due as well."""
+        """After a crash, add new input, start the command and read. The rows for this input must be there as well."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -525,8 +525,8 @@ class Harness:
         """Start the command again, because rows are missing although the last start ended well.
 
         Some jobs need several starts. A start that does nothing may be blocked until the lease of the killed process
-        expires, so labkit repeats such starts for up to `settings.patience` seconds. If rows are missing even then,
-        later runs repeat no start that does nothing.
+        expires, so labkit repeats such starts for up to `settings.patience` seconds. If this is in vain, later runs of
+        the test give up after the first start that does nothing.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -606,7 +606,10 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """Return the reader's rows as soon as two calls agree. Raises `JobFailed` if they still differ after `seconds`."""
+    """Return the reader's rows as soon as two successive calls of the reader return the same rows.
+
+    Raises `JobFailed` if they still return different rows after `seconds`.
+    """
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:

@@ -218,9 +218,10 @@ class PipelineSettings(SharedOptions):
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that should come out, if the settings contain the input, as for a sink; otherwise None.
+        """Return the rows that the pipeline should produce, if the settings contain its input; otherwise None.
 
-        A test with `--expected` does not call this.
+        The settings of a sink contain the input, those of a pipeline do not. With `--expected`, the test does not call
+        this.
         """
         return None
 

@@ -63,7 +63,7 @@ class Reading(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and the designs in the table of `labkit orders` with the same order."""
+    """The order of writes in a pipeline's record, and the designs in the table of `labkit orders` with this order."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -75,7 +75,7 @@ class Standing(NamedTuple):
     readings: tuple[Reading, ...]
 
     def text(self) -> str:
-        """Return the order and the possible designs as text for a terminal."""
+        """Return the pipeline's order of writes, and the designs that it may have, as text for a terminal."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -164,12 +164,15 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Parse a value of `--write`, such as `write store/all.txt=visible`. Raises `InvalidInput` for any other form."""
+    """Return the table row that a value of `--write` describes, such as `write store/all.txt=visible`.
+
+    Raises `InvalidInput` for a text of another form.
+    """
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(
-            f"--write {text[:60]}: this is no pair EFFECT=WRITE, as in 'write store/all.txt=visible'; WRITE is one of "
-            f"{', '.join(Write)}, or {NOTHING}."
+            f"--write {text[:60]}: this is not of the form EFFECT=WRITE; write it as in 'write store/all.txt=visible', "
+            f"where WRITE is one of {', '.join(Write)}, or {NOTHING}."
         )
     return meaning(pattern.strip(), writes.strip())
 

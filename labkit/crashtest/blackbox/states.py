@@ -185,8 +185,8 @@ class Comparison:
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
         """Compare a file less strictly from now on if it differs between starts that had made the same calls.
 
-        `starts` has a dict for each start, from the name of a call to the state before this call. Returns all states of
-        the longest start.
+        `starts` has a dict for each start, from the name of a call to the state before this call. Returns the states
+        before each call of the start that made the most calls.
         """
         longest = max(starts, key=len)
         for start in starts:
@@ -199,7 +199,10 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states of the files, except those with a masked path in `left_out`."""
+        """Return a value that represents a state of the files: it is equal for equal states.
+
+        Files whose masked path is in `left_out` are not compared.
+        """
         return frozenset(
             (path, part)
             for path in state

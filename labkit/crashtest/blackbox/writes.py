@@ -76,8 +76,8 @@ def meaning(pattern: str, writes: str) -> Meaning:
             (later if inside else now).add(write)
     if not writes.strip():
         raise InvalidInput(
-            f"{pattern!r}: the kind of write that these effects make is missing; name one of {', '.join(Write)}, or "
-            f"{NOTHING!r} if they do not count."
+            f"{pattern!r}: say which kind of write these effects are: {', '.join(Write)}, or {NOTHING!r} for effects "
+            "that no reader can notice."
         )
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
@@ -117,7 +117,7 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
     every = engines()
     for name in names:
         if name not in every:
-            raise InvalidInput(f"writes.toml lists no engine {name!r}; {nearest(name, list(every))}")
+            raise InvalidInput(f"labkit knows no engine {name!r}; {nearest(name, list(every))}")
     return tuple(row for name in names or every for row in every[name].rows)
 
 
@@ -156,7 +156,7 @@ Step = tuple[AtomicWrite, ...]
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
-    """Return the kinds of writes of a step in order; those in one set take effect together."""
+    """Return the kinds of writes of one step (batch) in order of time; the writes of one set take effect together."""
     return tuple(each.writes for each in step)
 
 
@@ -167,7 +167,7 @@ class Orders(NamedTuple):
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The kinds of writes, in the order in which every step makes them."""
+        """The kinds of writes in the order in which each step of the run, such as a batch, makes them."""
         return order_of(self.steps[0])
 
     def __str__(self) -> str:
@@ -204,15 +204,15 @@ def orders(
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
     if not steps:
         raise InvalidInput(
-            "labkit recognises none of the recorded effects as a write of output, staged or visible; name one with "
-            "--write."
+            "labkit does not know which of the recorded effects writes output (staged or visible); name this effect "
+            "with --write, as in --write 'write store/all.txt=visible'."
         )
     for number, step in enumerate(steps, start=1):
         if order_of(step) != order_of(steps[0]):
             raise InvalidInput(
                 f"the recorded steps differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
-                f"{number} in the order {order_text(order_of(step))!r}. Either the run has no single order, or labkit "
-                "split it at the wrong places: then name, with `ends` (--ends), the effect with which every step ends."
+                f"{number} in the order {order_text(order_of(step))!r}. If labkit split the run at the wrong places, "
+                "name the effect that ends every step with `ends` (--ends); otherwise the run has no single order."
             )
     return Orders(tuple(steps))
 
@@ -249,8 +249,8 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
         row = _row(name, table)
         if row is None:
             raise InvalidInput(
-                f"writes.toml does not list the effect {name!r}; name its kind of write (--write), or "
-                f"{NOTHING!r} if it does not count."
+                f"labkit does not know the effect {name!r}; say with --write which kind of write it is, or {NOTHING!r} "
+                "if no reader can notice it."
             )
         waiting |= row.later
         writes = set(row.now)
@@ -302,7 +302,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            f"kinds of writes in a step are interleaved ({write_order}) and so have no order; omit `ends` (--ends), "
-            "or set it to an effect that ends every step."
+            f"a step mixes kinds of writes ({write_order}), so they have no order; omit `ends` (--ends), or set it to "
+            "an effect that ends every step."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

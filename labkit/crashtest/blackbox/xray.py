@@ -238,7 +238,8 @@ def xray(command: str, folders: Sequence[Path], output: Path, *, lanes: Lanes, l
     """Run a shell command once in the current folder, and return the record of its effects on `folders`.
 
     The command's output goes to the file `output`. The command is killed if it makes no system call for `limit`
-    seconds. Raises the errors of `watch`.
+    seconds. Raises the same errors as `labkit.host.syscalls.watching.watch`, for example if system calls cannot be
+    watched.
     """
     recorder = Recorder(folders, limit)
     watched = watch(

@@ -291,7 +291,10 @@ def read(path: str) -> PlainJob:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return an error of the user's code with its line, in at most 400 characters and without the text of Spark."""
+    """Return an error of the user's code as one sentence: its type, message, file and line.
+
+    The sentence has at most 400 characters, and leaves out the text that Spark puts around the error.
+    """
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     where = ""
     for line in text.splitlines() if traceback else []:
