@@ -95,7 +95,10 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether a list's items, or a dict's keys and values, have the types in `inside` (one, or two)."""
+    """Return whether the contents of a list or a dict have the types in `inside`; True for any other value.
+
+    `inside` has one type for the items of a list, or two types for the keys and the values of a dict.
+    """
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -106,10 +109,10 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the words for the gap in "write ... as in", a part of an error message.
+    """Return the words that follow "write" in an error message such as "write a number or a path, as in lab.show(1)".
 
-    They name the types that the annotation accepts, with a comma, for example `a number or a path,`. If there are too
-    many types, the result is `it`.
+    The words name the types that the annotation accepts, with a comma at the end. If there are too many types, the
+    result is "it", which gives "write it as in lab.show(1)".
     """
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"

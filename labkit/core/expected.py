@@ -88,7 +88,7 @@ class ExpectedRecords:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def plan(self, planned_batches: Sequence[PlannedBatch]) -> tuple["array[int]", "array[int]"]:
-        """Return each record's planned batch, as its index or -1, and the number of records of each planned batch.
+        """Return each record's planned batch (its index, or -1 for none), and each planned batch's number of records.
 
         Raises `InvalidInput` like `check_planned`.
         """
@@ -106,7 +106,10 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, the numbers of its key and planned batch (or -1), and whether it has an effect."""
+        """Return a record's value, its key's number, its planned batch's number, and whether the record has an effect.
+
+        The number of the planned batch is -1 if the record is in no planned batch.
+        """
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

@@ -77,7 +77,10 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return, without a full stop, whether a run without failures could show the same rows and, if not, why."""
+        """Return a sentence, without full stop, on whether a run without failures could show readers the same rows.
+
+        If no such run could, the sentence says why.
+        """
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -93,7 +96,10 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether this tells more than the verdict: that no failure-free run fits, or the random values seen."""
+        """Return whether this explanation says more than the verdict.
+
+        It does so if no run without failures fits the history, or if the readers saw random values.
+        """
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -172,7 +178,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 
 class _Watch(ABC):
-    """Yields a history's rows and readings unchanged, and notes the first that no run without failures could show."""
+    """Yields a history's events (rows, readings) unchanged, and notes the first that is impossible without failures."""
 
     may_skip: ClassVar[bool]
     """Whether a record of a key may never appear, as with upserts; if rows are appended, every record must appear."""
@@ -212,9 +218,10 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows that are still hidden from readers at the end, and note the first whose record never appeared.
+        """Yield the rows that are still hidden at the end, and note the first of them whose record readers never saw.
 
-        Exhaust `events` first. When this iterator is exhausted as well, `explanation` returns the result.
+        Exhaust the iterator `events` before this one. When this one is exhausted as well, `explanation` returns the
+        result.
         """
         for row in self._history.hidden:
             looked = bool(self._events)
@@ -271,8 +278,8 @@ class _Watch(ABC):
     def _may_show(self, row: Observation, right: int) -> bool:
         """Return whether the row's value is possible without failures.
 
-        It must be `right`, the expected value. If the row's record has a random value, it must instead be one of the
-        allowed values, the same in every row of the record.
+        The value must be `right`, the expected value. If the row's record has a random value, any of its allowed values
+        is possible, but all rows of the record must have the same value.
         """
         if row.offset not in self._outcomes:
             return row.value == right
@@ -282,10 +289,10 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether a reading saw no planned batch in part.
+        """Return whether each planned batch is visible completely or not at all at a reading.
 
-        If the reading saw only a part of a batch, store this batch as the reason why no run without failures has the
-        history. `events` is the number of events up to and including this reading.
+        If only a part of a batch is visible, store this batch as the reason why the history is impossible without
+        failures. `events` is the number of events up to and including this reading.
         """
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
@@ -332,7 +339,7 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store the verdict that a run without failures cannot have this history.
+        """Store the result that this history is impossible without failures.
 
         `events` is the number of events up to and including the event that proves this, and `because` is the reason in
         words. If the proof is a record that is missing or still hidden at the end, `events` is the number of all
@@ -375,7 +382,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Finds the first appended row that a run without failures could not show: it is not the next row of its key."""
+    """Finds the first appended row that is impossible without failures: it repeats or skips a record of its key."""
 
     may_skip = False
 
@@ -402,7 +409,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Finds the first upsert that a run without failures could not show: a newer upsert of its key came earlier."""
+    """Finds the first upsert that is impossible without failures: a newer upsert of the same key came earlier."""
 
     may_skip = True
 

@@ -48,7 +48,10 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A change that readers could see: `row` becomes visible or, if `goes`, disappears, at the time `at` (or None)."""
+    """A change that readers could see at the time `at` (None if unknown): `row` became visible.
+
+    If `goes` is True, `row` disappeared instead.
+    """
 
     row: Observation
     at: Span | None
@@ -58,7 +61,10 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long a key showed wrong values (`wrong`), and how long right ones were hidden (`held`); None if unknown."""
+    """How long a key showed wrong values (`wrong`), and how long its right values were hidden (`held`).
+
+    A duration is None if it is unknown.
+    """
 
     wrong: Span | None
     held: Span | None
@@ -82,7 +88,7 @@ class Exposure:
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key that was wrong longest, with its durations, or None if there are no keys.
+        """Return the key that was wrong for the longest time, with its durations; None if there are no keys.
 
         An unknown duration counts as the longest.
         """
@@ -118,7 +124,10 @@ class Exposure:
         return f"{least if least == most else f'{least} to {most}'} {unit}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the durations of the `MOST_KEYS` keys that were wrong longest, for JSON; an unknown one is null."""
+        """Return, for JSON, the durations of the keys that were wrong for the longest time, at most `MOST_KEYS` keys.
+
+        An unknown duration is null.
+        """
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -232,11 +241,11 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note how long a row was held back: when it was complete in the store, and when readers could first see it.
+        """Note for how long a row was held back: from its completion in the store until readers could see it.
 
         `sight` says when `row` became visible. `earliest` is a dict from offset to the time at which the first row of
-        the record with this offset was complete. Only the first right row of a record counts, and only if it was not
-        visible as soon as it was written.
+        the record with this offset was complete. Of each record, only the first row with the right value counts, and
+        only if readers could not see this row at once.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
@@ -246,7 +255,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply the change that `sight` shows, and note its time if it makes the key's rows wrong or right."""
+        """Apply the change that `sight` shows. If it makes the rows of the key wrong, or right again, note its time."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             if self.is_wrong:
@@ -255,7 +264,7 @@ class _Key(ABC):
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add the row of `sight` to the rows of its key that readers see, or remove the row if `sight.goes`."""
+        """Add the row of `sight` to the rows of its key that readers see, or remove the row if `sight.goes` is True."""
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
@@ -341,7 +350,10 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield, for each of the sorted intervals in `stretches`, the length of the part that no earlier one covers."""
+    """Yield for each of the sorted intervals in `stretches` how much it extends the union of the earlier intervals.
+
+    An interval inside of the union is left out.
+    """
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

@@ -41,7 +41,8 @@ def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -
     """Compare the expected records with the rows that a reader saw; return a verdict with all anomalies.
 
     If there are `large` or more expected records or events, `judge_large` computes the same verdict in less memory.
-    Raises `InvalidInput` if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
+    Raises `InvalidInput` if expected records or planned batches are not sorted, or if a number does not fit into 64
+    bits.
     """
     with refusing_large_numbers():
         expected, events = iter(expected), iter(history.events)
@@ -152,9 +153,9 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Note the record of `row`, whose transaction is still open at the end, as unseen if no reader saw the record.
+        """If readers never saw the record of `row`, note the record as unseen.
 
-        Call this only after all visible rows.
+        The row is still in an open transaction at the end. Call this only after all visible rows.
         """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:

@@ -49,9 +49,9 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Process a reading of the whole store: yield the indices of records whose planned batch it saw in part.
+        """Process a reading of the whole store: yield the index of each record whose planned batch it saw only in part.
 
-        Only records that became visible since the previous reading are yielded.
+        Records that an earlier reading saw are left out.
         """
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
@@ -134,7 +134,10 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Process all rows and readings in one loop, with few function calls, because there may be millions of rows."""
+        """Process the events of the history (rows, and readings of the whole store), and note their anomalies.
+
+        A single loop with few function calls does this, because there may be millions of rows.
+        """
         # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
@@ -179,10 +182,10 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Add an anomaly for `row`, which readers saw before its commit or despite its abort.
+        """Note the anomaly that readers saw `row` before its commit or despite its abort.
 
-        Returns whether it was aborted, so that it has no effect on the final rows. `index` is the index of the row's
-        expected record, or -1 if there is none.
+        Return whether the row was aborted, because an aborted row has no effect on the final rows. `index` is the index
+        of the row's expected record, or -1 if there is none.
         """
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
@@ -194,13 +197,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Note each key whose last row belongs to no expected record; call this after all visible rows."""
+        """Note each key whose last row matches no expected record. Call this after all visible rows."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """If readers never saw the record of `row`, note the record as unseen, and so not as lost.
+        """If readers never saw the record of `row`, count the record as unseen instead of lost.
 
         The row is still in an open transaction at the end. Call this after all visible rows, and after all readings of
         the whole store.
@@ -216,8 +219,8 @@ class _Tally:
     def lose(self) -> None:
         """Note as lost each expected record that readers do not see at the end; call this last.
 
-        A record of the case `unseen` is left out. If the history has neither a row nor a reading, nobody looked, so no
-        record is noted.
+        A record that `hide` has counted as unseen is not lost. If the history has neither a row nor a reading, nobody
+        looked, so no record is lost.
         """
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:

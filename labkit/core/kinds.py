@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """The type of an option whose text a function checks: it returns the value to store, or raises `Unfit`."""
+    """The type of an option whose text a function checks. The function returns the value to store or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -117,15 +117,15 @@ class Name(Kind[NameT]):
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """Return the text that users type for a member of the enumeration, or None for `unsaid`."""
+        """Return the text that users type for a member of the enumeration, or None if users cannot type the member."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """Return the JSON value of a member of the enumeration, also of `unsaid`."""
+        """Return the JSON value of a member of the enumeration, also of the one that users cannot type."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return what users type for the member with the JSON value `plain`: the same text, or None for `unsaid`."""
+        """Return the text that users type for the member with the JSON value `plain`; None if users cannot type it."""
         return None if plain == self._unsaid else plain
 
 

@@ -9,9 +9,10 @@ T = TypeVar("T")
 
 
 class Lazily(UserDict[str, T]):
-    """A mapping from names to objects, each of which its own module defines under the name `attribute`.
+    """A mapping from names to objects, which imports the module of an object when the object is first looked up.
 
-    `modules` maps each name to its module. Looking up a name imports its module, but listing the names does not.
+    `modules` maps each name to a module. In each module, the object has the same name, `attribute`. Listing the names
+    imports nothing.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:

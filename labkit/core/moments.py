@@ -39,7 +39,10 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint's name after its short name, as `ready (sink.after_pre_commit)`; any other text unchanged."""
+    """Return a failpoint's short name and, in brackets, its full name, such as `ready (sink.after_pre_commit)`.
+
+    A text that is not the name of a failpoint is returned unchanged.
+    """
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
@@ -80,7 +83,10 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key: failpoints in `passed` keep their order, others follow the nearest earlier one in `NAMES`."""
+    """Return a sort key for `point`: failpoints in `passed` keep their order.
+
+    Any other failpoint comes after those failpoints in `passed` that precede it in `NAMES`.
+    """
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

@@ -218,7 +218,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Replace `**words` by `arguments` in the signature that documentation shows for `function`, and return it."""
+    """Return `function`, but with `arguments` in place of `**words` in the signature that documentation shows."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

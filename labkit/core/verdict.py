@@ -38,7 +38,10 @@ class Guarantee(StrEnum):
 
 
 def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
-    """Return whether `guarantee` meets the requirement `required`; an unknown one meets only `unknown`."""
+    """Return whether a run with the guarantee `guarantee` meets the requirement `required`.
+
+    An unknown guarantee meets only the requirement `unknown`.
+    """
     if guarantee == Guarantee.EXACTLY_ONCE:
         return required != Guarantee.UNKNOWN
     return required == guarantee or (required == Guarantee.NONE and guarantee != Guarantee.UNKNOWN)

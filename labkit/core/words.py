@@ -9,7 +9,7 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """Return the end of a message about the unknown name `text`: the most similar one of `names`, or all of them."""
+    """Return the end of a message about the unknown name `text`: the most similar name, or all `names`."""
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
@@ -43,7 +43,7 @@ def ordinal(number: int) -> str:
 
 @takes('lab.columns([["word", "count"], ["hello", "2"]])')
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of words as aligned lines: each column is as wide as its widest word. Trailing blanks are removed."""
+    """Return a table of words as text: one line for each row, with aligned columns and without trailing blanks."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
@@ -57,9 +57,9 @@ _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
 def telling_line(text: str) -> str:
     """Return the line of a program's output that best explains the program's failure.
 
-    This is the first unindented line that mentions an error, because the source lines in a traceback are indented. If
-    no line mentions an error, it is the last line that is not a warning or, if all lines are warnings, the last one.
-    Without output, the result is an empty text.
+    This is the first line that mentions an error and is not indented. (The indented lines of a traceback are source
+    code.) If no line mentions an error, the result is the last line that is not a warning. If all lines are warnings,
+    the result is the last one, and without output it is an empty text.
     """
     every = [line.rstrip() for line in text.splitlines() if line.strip()]
     lines = [line for line in every if not _WARNING.search(line)]

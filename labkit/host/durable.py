@@ -165,10 +165,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` in the `with` block into an error of labkit that names the error's file, or else `path`.
+    """Turn an `OSError` in the `with` block into an error of labkit, whose message names a file and a remedy.
 
-    Raises `InvalidInput` if the user should choose another path, for example because of a missing permission, and
-    `JobFailed` for other problems, such as a full disk.
+    The file is `path`, or the one that the `OSError` names. Raises `InvalidInput` if the user should choose another
+    path, for example because of a missing permission, and `JobFailed` for other problems, such as a full disk.
     """
     try:
         yield

@@ -60,10 +60,11 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 
 
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
-    """Return the path of Python in a virtual environment with these requirements, and its packages, `name==version`.
+    """Return the path of Python in a virtual environment with these requirements, and the packages in the environment.
 
-    The environment is kept in labkit's cache, under `name` and a digest of the requirements and of the Python that runs
-    labkit. Raises `NotInstalled` if it cannot be created, and `ServiceUnavailable` if the user has no cache folder.
+    Each package is a text `name==version`. The environment is kept in labkit's cache, under `name` and a digest of the
+    requirements and of the Python that runs labkit. Raises `NotInstalled` if the environment cannot be created, and
+    `ServiceUnavailable` if the user has no cache folder.
     """
     cache = required_cache_folder("Virtual environments")
     content = "\n".join([*requirements, sys.version, sys.executable])

@@ -17,7 +17,7 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
     """Return the exclusive locks that processes hold on files below these folders, as texts.
 
     Each text has the process, the device, the inode and the locked range. The set is empty if the kernel does not list
-    locks. It lacks locks of processes whose open files this user may not see.
+    locks. Locks of processes whose open files this user may not see are missing.
     """
     try:
         listed = [line.split() for line in _LOCKS.read_text(encoding="ascii").splitlines()]

@@ -56,7 +56,10 @@ class JarSet:
         return required_cache_folder(f"The jars of {self.what}") / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the verified jars; download it if it is missing. Raises `ServiceUnavailable`."""
+        """Return the folder with the verified jars; if there is no such folder, download the jars.
+
+        Raises `ServiceUnavailable` if that fails, or if a jar does not have the expected SHA-256 sum.
+        """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
             self._fetch(java, folder)

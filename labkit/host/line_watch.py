@@ -42,8 +42,9 @@ def watch_lines(
 
     The program must call `Connection.trace` of `labkit.host.line_trace`, which makes the program wait until `decide`
     returns. If `decide` answers KILL, every process in the program's Unix session is killed. After any other answer the
-    program continues; a fault that `decide` asks for is not injected. `contents` has no effect, because a line has no
-    known bytes. All other parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`.
+    program continues; a fault that `decide` asks for is not injected. `contents` has no effect, because nobody knows
+    which bytes a line will write. All other parameters, the result and the errors are those of
+    `labkit.host.syscalls.watching.watch`.
     """
     parent_end, child_end = socket.socketpair()
     with parent_end:

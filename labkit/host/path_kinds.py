@@ -57,7 +57,10 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the absolute path without links. Raises `Unfit` for a file, and if `present` for a missing folder."""
+        """Return the absolute path of the folder, with all symbolic links resolved.
+
+        Raises `Unfit` if the path is a file, or if the folder must be present but is missing.
+        """
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")

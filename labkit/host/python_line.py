@@ -102,8 +102,8 @@ def _threads(process: int) -> list[Any]:
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
     """Return the innermost line of user code in `frames` (outermost first); None if no frame has user code.
 
-    User code belongs neither to a library nor to labkit. Relative file names refer to `folder`. `own` is the value of
-    the result's field `own`: whether the frames are those of the stopped thread itself.
+    User code belongs neither to a library nor to labkit. Relative file names refer to `folder`. `own` says whether the
+    frames are those of the stopped thread itself; the result has it as its field `own`.
     """
     for frame in reversed(list(frames)):
         file = frame.code.filename

@@ -42,9 +42,9 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery, which commits or aborts one transaction or log; `sentence` describes it for the user.
+    """One step of a recovery: the commit or the abort of one transaction or log. `sentence` describes it for users.
 
-    `carry_out` performs the step, and returns a sentence about the loss if the store has lost the rows.
+    `carry_out` performs the step. It returns None or, if the store has lost the rows, a sentence about the loss.
     """
 
     sentence: str
@@ -90,10 +90,10 @@ class Sink(ABC, Generic[StoreT]):
         """Before a task writes, abort its earlier attempts' open or prepared transactions, which may hold locks."""
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the unfinished transactions that no vote in `votes` names: those of this batch and of earlier batches.
+        """Abort the unfinished transactions of this and earlier batches, except those that a vote in `votes` names.
 
-        They belong to task attempts whose rows are not used. The driver calls this when all votes of the batch have
-        arrived.
+        The aborted transactions belong to task attempts whose rows are not used. The driver calls this when all votes
+        of the batch have arrived.
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:

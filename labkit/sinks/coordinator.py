@@ -31,7 +31,7 @@ class HandleLog:
         durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
 
     def batches(self) -> list[int]:
-        """Return the numbers of the batches that have stored votes, in order."""
+        """Return the numbers of the batches that have stored votes, in ascending order."""
         if not self._folder.is_dir():
             return []
         return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
@@ -58,8 +58,8 @@ class HandleLog:
 class Coordinator(ABC):
     """Commits the batches of a query through a sink.
 
-    `EngineOrder` commits before the engine writes `commits/N`, `DecisionOrder` afterwards. This file in Spark's
-    checkpoint says that batch N is finished.
+    Spark writes the file `commits/N` when batch N is finished. `EngineOrder` commits the batch before Spark writes this
+    file, and `DecisionOrder` afterwards.
     """
 
     def __init__(self, sink: Sink[Any]) -> None:
@@ -118,7 +118,7 @@ class EngineOrder(Coordinator):
     """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. The sink committed before Spark wrote `commits/N`."""
+        """Only call `reach` for the failpoint `AFTER_COMMIT_LOG`, because the sink has committed the batch already."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -129,16 +129,19 @@ class EngineOrder(Coordinator):
 
 
 class DecisionOrder(Coordinator):
-    """Flink's commit order: `commit` only stores a batch's votes, and the sink commits when `commits/N` is durable."""
+    """Flink's commit order: the sink commits a batch when `commits/N` is durable.
+
+    Before that, the method `commit` only stores the batch's votes.
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commit, in order, all batches with stored votes, up to and including `batch`.
+        """Commit all batches with stored votes, up to and including `batch`, in ascending order.
 
-        A lock keeps a second process from doing this at the same time, which would flush a write-ahead log twice.
+        A lock makes other processes wait meanwhile; two processes at the same time would flush a write-ahead log twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):

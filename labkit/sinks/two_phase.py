@@ -33,7 +33,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the query's unfinished transactions, up to this batch, that no vote in `votes` names."""
+        """Abort the query's unfinished transactions of this and of earlier batches, except those that `votes` names."""
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:

@@ -63,9 +63,9 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of recovery: for each decided but unconfirmed batch, append its logs' rows, then confirm it.
+        """Return the steps of recovery: append the logged rows of each decided but unconfirmed batch, and confirm it.
 
-        Logs of undecided batches need no step, because the repeated batch replaces them.
+        The logs of undecided batches need no step, because Spark repeats these batches and thereby replaces the logs.
         """
         return [
             step

@@ -38,7 +38,10 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open a store of this kind (a key of `STORES`); its first write creates it. Raises `InvalidInput` for others."""
+    """Open a store of this kind (a key of `STORES`); its first write creates it.
+
+    Raises `InvalidInput` for an unknown kind.
+    """
     return _class(kind)(location)
 
 

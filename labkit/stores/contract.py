@@ -156,7 +156,7 @@ class Transaction(Protocol):
         """Write one row into the transaction."""
 
     def prepare(self) -> None:
-        """Pre-commit, as in two-phase commit: afterwards any process can commit the transaction by its handle."""
+        """Pre-commit: make the rows durable, but keep them hidden. Then any process can commit them by the handle."""
 
 
 @runtime_checkable

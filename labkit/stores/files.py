@@ -107,7 +107,10 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Rename the file after `seal`, under the folder's lock. Raises `JobFailed` if an abort has removed it."""
+        """Rename the file, whose rows `seal` must have synced before. The caller holds the lock on the folder.
+
+        Raises `JobFailed` if an abort has removed the file.
+        """
         if not self._is_there():
             raise JobFailed(
                 f"{self.path}: the transaction {self.handle} cannot continue, because a recovery or another writer has "
@@ -142,9 +145,9 @@ class StagedFile:
 
 
 class FilesStore:
-    """A folder as a store, with JSON lines in one file for appended rows and in one file for each transaction.
+    """A folder as a store: one file holds all appended rows, and each transaction has a file of its own (JSON Lines).
 
-    It supports appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
+    The store supports appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
     """
 
     def __init__(self, folder: Path) -> None:

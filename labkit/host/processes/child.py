@@ -102,13 +102,13 @@ class SupervisedDriver:
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver. Any thread may call this method, and more than once."""
+        """Make the supervisor kill the Spark driver. Any thread may call this method; a second call does nothing."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events of the Spark driver in order; the last one proves that all its processes have ended.
+        """Yield the events of the Spark driver as they arrive; the last one proves that all its processes have ended.
 
         Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that the
         driver's state does not allow, or if the events end without the proof.

@@ -108,7 +108,7 @@ class DriverFailed(Event, frozen=True, tag="driver_failed"):
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The Spark driver is about to suspend itself by SIGSTOP, as its scenario demands. SIGCONT will resume it."""
+    """The Spark driver is about to suspend itself (SIGSTOP) at a planned crash point. SIGCONT will resume it."""
 
 
 class Idle(Event, frozen=True, tag="idle"):
@@ -149,7 +149,7 @@ class Proof(Struct, frozen=True):
 
 
 class Killed(Event, frozen=True, tag="killed"):
-    """The supervisor has killed the Spark driver and its whole session, because the driver failed or asked for it."""
+    """The supervisor has killed the Spark driver and its whole session: the driver failed or asked to be killed."""
 
     proof: Proof
 

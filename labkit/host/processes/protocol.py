@@ -136,7 +136,7 @@ class Conversation:
             yield event
 
     def finish(self) -> None:
-        """Note that the pipe has closed. Raises `ProtocolError` unless an event has proved that the driver is dead."""
+        """Check, after the pipe has closed, that the driver is dead. Raises `ProtocolError` if no event has said so."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
                 f"the process that watches the driver ended without a report while the driver was {self.state}, so "

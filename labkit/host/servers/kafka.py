@@ -128,7 +128,10 @@ class KafkaService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Shut the broker down cleanly. A tethered broker is always killed, so this raises `ServiceUnavailable`."""
+        """Shut the broker down cleanly.
+
+        Raises `ServiceUnavailable` if labkit has to kill the broker, as it always does with a tethered one.
+        """
         pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):
             ended_by_itself = self._stop(pid)

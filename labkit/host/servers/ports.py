@@ -46,7 +46,10 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens, outside of the kernel's range. Raises `ServiceUnavailable`."""
+    """Return a port on which nobody listens, if possible one that the kernel does not use for outgoing connections.
+
+    Raises `ServiceUnavailable` if no port is free.
+    """
     with ExitStack() as stack:
         return hold(stack)
 

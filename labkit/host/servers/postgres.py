@@ -150,7 +150,10 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket: in the server's folder, or elsewhere if that path is too long."""
+        """Return the folder of the server's socket.
+
+        It is in the server's folder, unless its path there would be too long for a Unix socket.
+        """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
             return inside
@@ -280,7 +283,10 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until `condition` is True. Raises `ServiceUnavailable` after `seconds`; `what` is the reason in words."""
+    """Wait until `condition` is True. Raises `ServiceUnavailable` if it is still False after `seconds`.
+
+    `what` says in the error's message what did not happen, such as "the server has not stopped".
+    """
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -143,7 +143,10 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Wait until the regex `pattern` matches in `log`, and return its first group. Raises `ServiceUnavailable`."""
+        """Wait until the regex `pattern` matches in the file `log`, and return the match's first group.
+
+        Raises `ServiceUnavailable` if a server process ends before that, or after `START_SECONDS`.
+        """
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:

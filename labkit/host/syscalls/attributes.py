@@ -95,7 +95,7 @@ def flags(file: Attributed) -> Interpretation:
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of `setxattr`; `of` are the addresses of name and value, the value's size, and flags."""
+    """Return the effect of `setxattr`. `of` has the addresses of name and value, the value's size, and the flags."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:

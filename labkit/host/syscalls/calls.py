@@ -73,7 +73,7 @@ class Call:
 
 
 class Answer(Enum):
-    """The answer to an intercepted call: let the call happen, kill the whole command, or let only the others go on."""
+    """The answer to an intercepted call: let it happen, kill the whole command, or hold only this call."""
 
     GO_ON = "go on"
     KILL = "kill"

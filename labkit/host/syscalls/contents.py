@@ -118,7 +118,10 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return where a write begins, and whether its bytes are synced when it returns; `flags` are RWF_* flags."""
+        """Return the file offset at which a write begins, and whether the write also syncs its bytes to the disk.
+
+        `offset` is the offset that the call names, or None. `flags` are the call's RWF_* flags.
+        """
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset

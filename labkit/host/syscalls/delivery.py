@@ -131,7 +131,8 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
     """Send the message of an intercepted call, and cut the connection when the server's answer arrives.
 
-    Return the number of bytes sent, and the reason why the answer was not lost (empty if it was).
+    Return the number of bytes sent, or a negative errno. The second value says why the answer was not lost; it is empty
+    if the answer was lost.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
@@ -162,7 +163,7 @@ def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
 
 
 def _drain(connection: socket.socket) -> bool:
-    """Read until nothing arrives for `_QUIET` seconds; return whether there was anything."""
+    """Read and discard data until nothing arrives for `_QUIET` seconds; return whether any data arrived."""
     drained = False
     with contextlib.suppress(OSError):
         while _is_ready(connection, select.POLLIN, _QUIET) and connection.recv(65536, socket.MSG_DONTWAIT):
@@ -172,7 +173,10 @@ def _drain(connection: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
-    """Yield a copy, in this process, of the descriptor to which an intercepted call writes. Raises `OSError`."""
+    """Yield a copy of the descriptor to which an intercepted call writes. The copy belongs to labkit's own process.
+
+    Raises `OSError` if the descriptor cannot be copied.
+    """
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)
     try:

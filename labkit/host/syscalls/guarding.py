@@ -47,7 +47,11 @@ class Kill(Message, frozen=True, tag="kill"):
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The command is about to start. With this message comes the descriptor that will report its system calls."""
+    """The guard's message that the command is about to start.
+
+    The guard sends a file descriptor with the message. On this descriptor, the kernel reports the command's system
+    calls.
+    """
 
     root: int
 
@@ -77,7 +81,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard's last message: all processes of the command are dead, except those in `emptied.left`."""
+    """The guard's last message: all processes of the command are dead, except those whose ids are in `emptied.left`."""
 
     emptied: Emptied
 

@@ -30,12 +30,15 @@ _SYSV_OBJECTS = Path("/proc/sysvipc")
 
 
 def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
-    """Return the effect that an intercepted call would have, if any. Raises `Unreadable` or `WillFail`."""
+    """Return the lasting effect that an intercepted call would have, or None if it would have none.
+
+    Raises `Unreadable` if labkit may not read the process's memory, and `WillFail` if the call would fail anyway.
+    """
     return Unseen(FOREIGN) if name == FOREIGN else _SHAPES[name](contents, tracee, arguments)
 
 
 def _uses(kind: str, identifier: int) -> Interpretation:
-    """Interpret the use of the SysV object with this id; `kind` is `shm`, `sem` or `msg`.
+    """Interpret a call, such as `shmat`, that uses the SysV object with this id; `kind` is `shm`, `sem` or `msg`.
 
     If the object has a key, a later process can find it, so a program may keep state there that labkit cannot follow.
     """
@@ -48,7 +51,10 @@ def _uses(kind: str, identifier: int) -> Interpretation:
 
 
 def _creates(kind: str, key: int) -> Interpretation:
-    """Interpret a call that may create a SysV object. One with the key 0 is private: no later process can find it."""
+    """Interpret a call, such as `shmget`, that may create a SysV object with this key.
+
+    An object with the key 0 is private: no later process can find it.
+    """
     return Unseen(_SYSV[kind]) if key else None
 
 

@@ -144,7 +144,10 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return what a descriptor refers to. Raises `WillFail` if it is closed, `Unreadable` if that is forbidden."""
+        """Return what a descriptor refers to, such as a file or a socket.
+
+        Raises `WillFail` if the descriptor is closed, and `Unreadable` if labkit may not look into the process.
+        """
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -181,7 +184,7 @@ class Tracee:
         return [path for path in paths if path.startswith("/") and not path.endswith(_DELETED)]
 
     def path(self, folder: int, address: int) -> str:
-        """Return the path at `address` of the thread's memory, made absolute as by `absolute`."""
+        """Return the path that is stored at `address` in the thread's memory, made absolute by `absolute`."""
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:

@@ -66,7 +66,7 @@ def others_can_go_on(thread: int, process: int) -> bool:
 
     `process` is the held thread's process. The program is everything that the guard, a child of the calling process,
     has started. A thread that sleeps, computes, or waits with a timeout or for a server can go on. A thread that is
-    running may be about to wait, so it is given a moment.
+    running may be about to wait, so the function looks several times before it decides.
     """
     looks: list[frozenset[str]] = []
     while len(looks) < MOST_LOOKS:
@@ -81,7 +81,10 @@ def others_can_go_on(thread: int, process: int) -> bool:
 
 
 def _tasks(process: int, but: int) -> Iterator[Path]:
-    """Yield the folders `/proc/<process>/task/<thread>` of the program to which `process` belongs, without `but`."""
+    """Yield the folder `/proc/<process>/task/<thread>` of each thread of the watched program, except the thread `but`.
+
+    `process` is the id of any process of the program.
+    """
     with suppress(psutil.Error):
         line = [psutil.Process(process), *psutil.Process(process).parents()]
         own = [each.pid for each in line].index(os.getpid())
@@ -92,7 +95,7 @@ def _tasks(process: int, but: int) -> Iterator[Path]:
 
 
 def _activity(task: Path) -> str:
-    """Return what a thread does that can go on: the text of its system call, or `RUNNING`; otherwise ''."""
+    """Return the text of a thread's system call, or `RUNNING`, if the thread can go on by itself; otherwise ''."""
     try:
         call = (task / "syscall").read_text().strip()
         state = (task / "stat").read_text().rpartition(")")[2].split()[0]

@@ -104,10 +104,10 @@ class Watch:
         self._ended: AllEnded | None = None
 
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
-        """Decide for each system call of the command and its child processes whether it happens, until all have ended.
+        """Decide for each system call of the command and of its child processes whether the call happens.
 
-        Return how the command ended. `linger` is how many seconds child processes may outlive the command. If `is_done`
-        returns True, stop watching and leave the command alive.
+        Return how the command ended, as soon as all these processes have ended. `linger` is how many seconds child
+        processes may outlive the command. If `is_done` returns True, stop watching and leave the command alive.
         """
         try:
             held = self._serve(linger, is_done)
@@ -134,7 +134,10 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Do as `run` does, and return the call that was held when everything was killed, otherwise None."""
+        """Handle the command's system calls as `run` says, until no process is left or `is_done` returns True.
+
+        Return the call that was held when all processes were killed; None if no call was held.
+        """
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -161,7 +164,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen when its delay is over; kill the command when its time after SIGTERM is over."""
+        """Let a delayed call happen when its delay is over; kill the command if its time after SIGTERM is over."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -209,7 +212,10 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the intercepted call if its effect is of a watched kind; count actions that labkit cannot follow."""
+        """Return the intercepted call if its effect is of a watched kind, otherwise None.
+
+        If labkit cannot follow what the call does, count the call.
+        """
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)

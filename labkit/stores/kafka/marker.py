@@ -23,7 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed; wait for the end of a commit of the query that is in progress."""
+    """Return whether the batch is committed; if a commit of the query is in progress, wait for its end first."""
     if (name := topic.find()) is None:
         return False
     # Kafka answers EndTxn before it has written the end of the transaction into the partitions. Without this wait, a

@@ -38,7 +38,7 @@ class Member:
     def poll(self) -> list[int]:
         """Join the group if necessary, then wait up to 0.2 s for records, and return their offsets.
 
-        Joining may take a whole rebalance.
+        The join waits for the end of a rebalance, but at most `PATIENCE` seconds. Without a join, there are no offsets.
         """
         if not join(self._consumer):
             return []
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def generation(self) -> int:
-        """The number of the group's generation (one per rebalance) to which this consumer believes to belong."""
+        """The number of the group's generation, as this consumer knows it. Each rebalance begins a new generation."""
         return int(self._consumer.group_metadata().generation_id)
 
     def commit(self) -> None:
@@ -70,7 +70,7 @@ class Member:
 
 
 def least_session(broker: str) -> int:
-    """Return the shortest session timeout in milliseconds that the broker allows, or Kafka's default."""
+    """Return the broker's shortest session timeout in ms, or Kafka's default if the broker does not tell it."""
     with closing(Coordinators(broker)) as coordinators:
         return int(coordinators.setting("group.min.session.timeout.ms") or BROKERS_LEAST_SESSION)
 

@@ -83,7 +83,8 @@ class KafkaStore:
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows after the last stable offset, except those of aborted transactions.
 
-        Their transactions are open, or committed but later in the log than an open one.
+        The transactions of these rows are open, or they are committed but an open transaction comes before them in the
+        log.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -152,7 +153,7 @@ class KafkaStore:
         if outcome is Outcome.LOST:
             raise LostTransaction(
                 f"Kafka aborted the transaction {handle} before its commit, so its rows are lost: its timeout of "
-                f"{self.topic.timeout:g} s was over, or another writer initialised its transactional id."
+                f"{self.topic.timeout:g} s was over, or another writer took over its transactional id."
             )
         if outcome is Outcome.UNKNOWN:
             raise JobFailed(
@@ -161,7 +162,7 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Try to commit a prepared transaction, and return the result. Raises `JobFailed` if it is not prepared."""
+        """Try to commit a prepared transaction; return what became of it. Raises `JobFailed` if it is not prepared."""
         if not self.folder.is_dir():
             raise not_prepared(self.folder, handle)
         with self.journal.changing():
@@ -272,7 +273,7 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Find out from the rows in the topic how a transaction ended that Kafka's coordinator has forgotten."""
+        """Find out from the rows in the topic how the transaction of `owner` ended, which Kafka has forgotten."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row missing at read_committed was aborted.

@@ -117,7 +117,8 @@ class _Job:
     def run(self) -> TimeoutTrial:
         """Run the job until all records are committed, and return the result.
 
-        If `ATTEMPTS` attempts fail with the job's own timeout, the last attempt has the timeout `TIMEOUT`.
+        The job makes at most `ATTEMPTS` attempts with its own timeout. If all of them fail, it makes another attempt
+        with the timeout `TIMEOUT`.
         """
         try:
             return self._tried()
@@ -148,7 +149,7 @@ class _Job:
             yield store
 
     def _run_attempt(self, store: KafkaStore, interval: float) -> None:
-        """Try once to write the records of an interval, pre-commit, complete the checkpoint and commit.
+        """Make one attempt: write the records of an interval, pre-commit, complete the checkpoint, and commit.
 
         If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """

@@ -121,7 +121,10 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Send a row of the transaction `owner`, if any, and return the future of the broker's acknowledgement."""
+        """Send a row to the topic, and return the future of the broker's acknowledgement.
+
+        `owner` is the row's transaction, or None for a row without a transaction.
+        """
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 

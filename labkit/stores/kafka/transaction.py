@@ -126,8 +126,8 @@ def flush(writer: KafkaProducer) -> None:
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
     """Close a producer within `seconds`, by force if necessary; return whether force was necessary.
 
-    After a forced close some records may be undelivered. The client's own `close` would instead raise an error and
-    leave its thread running.
+    After a forced close some records may be undelivered. Without force, the client would raise an error after
+    `seconds`, and its thread would run on.
     """
     try:
         writer.close(timeout=seconds)
@@ -174,9 +174,9 @@ def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
 def join(reader: KafkaConsumer) -> bool:
     """Wait, at most `PATIENCE` seconds, until a subscribed consumer is a member of its group; return whether it is.
 
-    The client's public method `poll` cannot do this safely: after the join it waits for records as long as its time
-    limit allows, so the limit must be short. But if a short limit ends during a rebalance, and the join succeeds before
-    the next call, kafka-python 3.0.12 forgets the join and joins once more.
+    The client's public method `poll` is not safe here. After the join, `poll` also waits for records until its time
+    limit, so the limit would have to be short. But if a short limit ends during a rebalance, and the join succeeds
+    before the next call, kafka-python 3.0.12 forgets the join and joins once more.
     """
     return bool(reader._coordinator.poll(timeout_ms=PATIENCE * 1000))  # noqa: SLF001 - no public name
 

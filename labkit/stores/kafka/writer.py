@@ -122,7 +122,10 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a transaction timeout (seconds) that is above the broker's maximum, if that is known."""
+    """Return the error for a transaction timeout that is above the broker's maximum.
+
+    Both times are in seconds; `maximum` is None if it is unknown.
+    """
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

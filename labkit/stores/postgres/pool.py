@@ -154,16 +154,16 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """In a forked child process, set the connections aside unclosed, because the parent still uses them.
+        """In a forked child process, stop using the connections without closing them, because the parent uses them.
 
-        Without a reference to them, Python would close them.
+        This object keeps a reference to them, because Python closes a connection that nobody refers to.
         """
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether an idle connection may be used again; if not, close it. This neither reads nor sends data.
+    """Return whether an idle connection may be used again; if not, close it. The check neither reads nor sends data.
 
     A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
     unasked, which it does before it closes a connection. `now` is the present time of the pool's clock, in seconds.

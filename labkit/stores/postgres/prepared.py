@@ -132,7 +132,7 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`."""
+        """Empty the buffer; return the transaction's name and the rows: the parameters of `INSERT` and of `NOTE`."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
@@ -298,7 +298,10 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete the row in `opened` and close the writer's connection; return False if the writer is preparing."""
+    """Delete the row of an open transaction in the table `opened`, and close the connection of its writer.
+
+    Return False if the transaction is prepared, or is just being prepared, because it then has a lock on this row.
+    """
     try:
         with connection.transaction():
             connection.execute(

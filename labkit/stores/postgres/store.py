@@ -231,7 +231,10 @@ class PostgresStore:
 
     @property
     def _lock(self) -> Step:
-        """The statement that waits, within a transaction, until no other process makes rows of this store visible."""
+        """The SQL statement that takes the lock of this store until the end of the transaction.
+
+        Only the process with the lock can make rows of the store visible.
+        """
         return Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
 
     def _refuse_disabled(self, connection: Connection) -> None:
